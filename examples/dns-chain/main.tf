@@ -37,7 +37,11 @@ resource "oooi_apps_ingress" "cluster" {
   for_each = var.clusters
 
   hosted_cluster_ref = { name = each.key }
-  infra_ref          = { name = "tenant-vlan100" }
+
+  publish = {
+    dns_server   = "shared-dns"
+    proxy_server = "shared-proxy"
+  }
 
   dns = {
     cluster_name = each.key

@@ -29,8 +29,8 @@ func TestZeroRange(t *testing.T) {
 		t.Error("the zero range contains an address")
 	}
 	some := mustParse(t, "10.0.0.0/24")
-	if zero.Overlaps(zero) || zero.Overlaps(some) || some.Overlaps(zero) || zero.Equal(some) || !zero.Equal(zero) {
-		t.Error("the zero range overlaps, or is not equal to itself alone")
+	if zero.Overlaps(zero) || zero.Overlaps(some) || some.Overlaps(zero) || zero.Equal(some) {
+		t.Error("the zero range overlaps, or equals another")
 	}
 	if some.IsZero() {
 		t.Errorf("%s is zero", some)
@@ -93,7 +93,7 @@ func TestEqual(t *testing.T) {
 func TestProperties(t *testing.T) {
 	t.Parallel()
 
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // repeatable, and no secret
+	random := rand.New(rand.NewPCG(1, 2)) // the same numbers in every run
 	address := func(n uint32) netip.Addr {
 		return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, 0x0a0000f0+n)))
 	}

@@ -1,7 +1,11 @@
-# The hosted cluster and its Infra are found by name. The Infra exists, so the oooi operator publishes.
 resource "oooi_apps_ingress" "example" {
   hosted_cluster_ref = { name = "example-hcp" }
-  infra_ref          = { name = "tenant-vlan100" }
+
+  # Where to publish: both, one, or neither.
+  publish = {
+    dns_server   = "shared-dns"
+    proxy_server = "shared-proxy"
+  }
 
   dns = {
     cluster_name = "example-hcp"
@@ -17,13 +21,15 @@ resource "oooi_apps_ingress" "example" {
     annotations = {
       "external-dns.alpha.kubernetes.io/hostname" = "*.apps.example-hcp.clusters.example.com."
     }
+    labels = {
+      "external-dns.example.com/publish" = "yes"
+    }
   }
 }
 
-# A DNSServer and a ProxyServer that stand alone: the provider itself does all of the work.
-resource "oooi_apps_ingress" "direct" {
-  mode               = "direct"
-  hosted_cluster_ref = { name = "other-hcp" }
+# A disconnected cluster, with a mirrored catalog, a pinned address and more time.
+resource "oooi_apps_ingress" "disconnected" {
+  hosted_cluster_ref = { name = "island-hcp" }
 
   publish = {
     dns_server   = "shared-dns"
@@ -31,13 +37,18 @@ resource "oooi_apps_ingress" "direct" {
   }
 
   dns = {
-    cluster_name = "other-hcp"
+    cluster_name = "island-hcp"
     base_domain  = "clusters.example.com"
   }
 
   metallb = {
     address_pool_name     = "apps-pool"
     ip_address_pool_range = "192.0.2.224/28"
+    subscription          = { source = "mirrored-operators" }
+  }
+
+  service = {
+    load_balancer_ip = "192.0.2.230"
   }
 
   timeouts = {
