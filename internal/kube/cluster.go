@@ -2,10 +2,10 @@ package kube
 
 import (
 	"context"
+	"fmt"
+	"sync"
+	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
@@ -14,65 +14,82 @@ import (
 // the API server keeps it on the objects.
 const FieldManager = "terraform-provider-oooi"
 
-// Cluster is one API server. It connects at first use, not before.
+// requestTimeout is how long one request may take. An admission webhook may use up to 30 seconds of it.
+const requestTimeout = 35 * time.Second
+
+// Cluster is one API server. It connects at first use, not before, and asks no discovery: callers name resources in full.
+// It is safe for concurrent use. A request that is answered by 401 is repeated once with credentials read afresh.
 type Cluster struct {
-	name string
-	load func(ctx context.Context) (*rest.Config, error)
+	name      string
+	connector connector
+	turns     turns
+
+	mu  sync.Mutex
+	uid types.UID
 }
 
 // NewCluster names a cluster and says how its connection is configured. load is called at first use, and again after a 401.
 func NewCluster(name string, load func(ctx context.Context) (*rest.Config, error)) *Cluster {
-	return &Cluster{name: name, load: load}
+	return &Cluster{name: name, connector: connector{load: load}}
 }
 
 // String is the cluster's name in messages: "management cluster", "hosted cluster clusters/demo".
 func (c *Cluster) String() string { return c.name }
 
-// Get reads one object.
-func (c *Cluster) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) { panic("todo") }
+// The verbs, as errors name them.
+const (
+	verbGet    = "get"
+	verbList   = "list"
+	verbWatch  = "watch"
+	verbApply  = "apply"
+	verbPatch  = "patch"
+	verbUpdate = "update"
+	verbDelete = "delete"
+)
 
-// List reads a collection; namespace "" is all namespaces.
-func (c *Cluster) List(
-	ctx context.Context, res Resource, namespace string, opts metav1.ListOptions,
-) (*unstructured.UnstructuredList, error) {
-	panic("todo")
+// request sends one request, and a second time after a 401 or a certificate that no longer fits what was read before. Every
+// error is an *Error; when it is our own time limit that passed, it is transient.
+func (c *Cluster) request(ctx context.Context, verb string, ref Ref, send func(ctx context.Context, conn *connection) error) error {
+	limited, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return c.wrap(verb, ref, blame(ctx, limited, requestTimeout, c.authorized(limited, send)))
 }
 
-// ApplyOptions of a server-side apply.
-type ApplyOptions struct {
-	Force  bool // take fields over from other managers
-	DryRun bool // answer with what would be, write nothing
+// authorized sends, and sends again over a new connection when the credentials of the old one are no longer good.
+func (c *Cluster) authorized(ctx context.Context, send func(ctx context.Context, conn *connection) error) error {
+	conn, err := c.connector.get(ctx, nil)
+	if err != nil {
+		return err
+	}
+	err = send(ctx, conn)
+	if !IsUnauthorized(err) && !isCertificate(err) {
+		return err
+	}
+	fresh, loadErr := c.connector.get(ctx, conn)
+	if loadErr != nil {
+		return fmt.Errorf("read the credentials again: %w", loadErr)
+	}
+	return send(ctx, fresh)
 }
 
-// Apply is a server-side apply.
-func (c *Cluster) Apply(
-	ctx context.Context, ref Ref, obj *unstructured.Unstructured, opts ApplyOptions,
-) (*unstructured.Unstructured, error) {
-	panic("todo")
+func (c *Cluster) wrap(verb string, ref Ref, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Verb: verb, Ref: ref, Cluster: c.name, Err: err}
 }
 
-// Patch sends a JSON merge patch under the given field manager.
-func (c *Cluster) Patch(ctx context.Context, ref Ref, patch []byte, manager string) (*unstructured.Unstructured, error) {
-	panic("todo")
+// blame says whose time ran out: the end of a context of our own is a transient error as long as the caller's goes on, and the
+// end of the caller's context is always recognizable as that, whatever the network made of it.
+func blame(outer, inner context.Context, limit time.Duration, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case outer.Err() != nil && !isContextEnd(err):
+		return fmt.Errorf("%w: %w", contextError(outer), err)
+	case outer.Err() == nil && inner.Err() != nil:
+		return &silence{after: limit, err: err}
+	default:
+		return err
+	}
 }
-
-// Update writes the whole object, with its resource version.
-func (c *Cluster) Update(ctx context.Context, ref Ref, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	panic("todo")
-}
-
-// Delete deletes an object; absent is success. A UID that is not empty is a precondition.
-func (c *Cluster) Delete(ctx context.Context, ref Ref, uid types.UID) error { panic("todo") }
-
-// Modify reads, changes and writes an object with its resource version until no one else wrote in between.
-func (c *Cluster) Modify(
-	ctx context.Context, ref Ref, change func(obj *unstructured.Unstructured) (changed bool, err error),
-) (*unstructured.Unstructured, error) {
-	panic("todo")
-}
-
-// Served is the set of plurals that the API server serves of a group version; empty when it serves none.
-func (c *Cluster) Served(ctx context.Context, gv schema.GroupVersion) (map[string]bool, error) { panic("todo") }
-
-// UID identifies the cluster: the UID of its namespace kube-system.
-func (c *Cluster) UID(ctx context.Context) (types.UID, error) { panic("todo") }

@@ -8,5 +8,16 @@ type Clusters struct {
 	byKey map[string]*Cluster
 }
 
-// Get is the cluster of this key, made at the first call.
-func (cs *Clusters) Get(key string, make func() *Cluster) *Cluster { panic("todo") }
+// Get is the cluster of this key. It is made at the first call: make must not block, and connects to nothing.
+func (cs *Clusters) Get(key string, make func() *Cluster) *Cluster {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if known := cs.byKey[key]; known != nil {
+		return known
+	}
+	if cs.byKey == nil {
+		cs.byKey = map[string]*Cluster{}
+	}
+	cs.byKey[key] = make()
+	return cs.byKey[key]
+}
