@@ -28,6 +28,8 @@ const (
 	ReasonMetalLBInstallFailed      Reason = "MetalLBInstallFailed"
 	ReasonIngressServiceFailed      Reason = "IngressServiceFailed"
 	ReasonExternalIPDiscoveryFailed Reason = "ExternalIPDiscoveryFailed"
+	// ReasonPublicationFailed is the one reason the feature's reference has no word for: there, other controllers publish.
+	ReasonPublicationFailed Reason = "PublicationFailed"
 )
 
 // Status is what is really there.

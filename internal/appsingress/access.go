@@ -1,0 +1,202 @@
+package appsingress
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+)
+
+// errNoKubeconfig says that a HostedCluster does not name a kubeconfig Secret yet.
+var errNoKubeconfig = errors.New("its status names no kubeconfig Secret")
+
+// access finds the hosted cluster. Its kubeconfig is kept in memory only.
+type access struct {
+	management *kube.Cluster
+	clusters   *kube.Clusters
+	spec       Spec
+}
+
+// name is the hosted cluster's name in messages.
+func (a access) name() string {
+	if a.spec.HostedCluster.IsZero() {
+		return "hosted cluster"
+	}
+	return "hosted cluster " + a.spec.HostedCluster.String()
+}
+
+// connect finds the hosted cluster as it is now, without waiting for anything. The HostedCluster object is nil when the
+// configuration says where the kubeconfig is and names no HostedCluster.
+func (a access) connect(ctx context.Context) (*kube.Cluster, *unstructured.Unstructured, error) {
+	if a.spec.Access.ConfigPath != "" {
+		return a.fromFile(), nil, nil
+	}
+	hosted, err := a.hostedCluster(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	cluster, err := a.fromSecret(ctx, hosted)
+	return cluster, hosted, err
+}
+
+// await is connect that waits until the HostedCluster names its kubeconfig. A HostedCluster that does not exist is an error at
+// once.
+func (a access) await(ctx context.Context) (*kube.Cluster, error) {
+	if a.spec.Access.ConfigPath != "" {
+		return a.fromFile(), nil
+	}
+	ref := a.hostedClusterRef()
+	hosted, err := a.management.AwaitObject(ctx, ref, "the kubeconfig of "+ref.String(), a.hasKubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	var cluster *kube.Cluster
+	err = kube.Retry(ctx, "read the kubeconfig Secret of "+ref.String(), func(ctx context.Context) (err error) {
+		cluster, err = a.fromSecret(ctx, hosted)
+		return err
+	})
+	return cluster, err
+}
+
+func (a access) hasKubeconfig(hosted *unstructured.Unstructured) (kube.Verdict, error) {
+	switch {
+	case hosted == nil:
+		return kube.Verdict{}, &HostedClusterGoneError{HostedCluster: a.spec.HostedCluster}
+	case kubeconfigSecret(hosted) == "":
+		return kube.Pending(string(ReasonHostedClusterAccessFailed), "%s", errNoKubeconfig.Error()), nil
+	}
+	return kube.Done(), nil
+}
+
+func (a access) hostedClusterRef() kube.Ref {
+	return kube.Ref{Resource: hostedClusterKind(), Namespace: a.spec.HostedCluster.Namespace, Name: a.spec.HostedCluster.Name}
+}
+
+// hostedCluster reads the HostedCluster. A 404 counts as "gone" only where the API itself is served: a management cluster
+// without HyperShift is another cluster, or a broken one.
+func (a access) hostedCluster(ctx context.Context) (*unstructured.Unstructured, error) {
+	hosted, err := a.management.Get(ctx, a.hostedClusterRef())
+	if !kube.IsNotFound(err) {
+		return hosted, err
+	}
+	kind := hostedClusterKind()
+	served, servedErr := a.management.Served(ctx, kind.GroupVersion())
+	if servedErr != nil {
+		return nil, servedErr
+	}
+	if !served[kind.Resource] {
+		return nil, fmt.Errorf("the %s does not serve %s: is this the management cluster? %w", a.management, kind.GroupVersion(), errNotServed)
+	}
+	return nil, &HostedClusterGoneError{HostedCluster: a.spec.HostedCluster, Err: err}
+}
+
+// errNotServed keeps an API that is not served apart from an object that is gone.
+var errNotServed = errors.New("the API is not served")
+
+// kubeconfigSecret is the name of the Secret that holds the admin kubeconfig; a custom one wins, as HyperShift has it.
+func kubeconfigSecret(hosted *unstructured.Unstructured) string {
+	for _, field := range []string{"customkubeconfig", "kubeconfig"} {
+		if name, _, _ := unstructured.NestedString(hosted.Object, "status", field, "name"); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// fromSecret is the cluster that the Secret's kubeconfig leads to: the same one, with its open connections, as long as the
+// Secret does not change.
+func (a access) fromSecret(ctx context.Context, hosted *unstructured.Unstructured) (*kube.Cluster, error) {
+	kubeconfig, source, err := a.readSecret(ctx, hosted)
+	if err != nil {
+		return nil, err
+	}
+	config, err := a.restConfig(kubeconfig, source)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(kubeconfig)
+	load := func(ctx context.Context) (*rest.Config, error) {
+		if first := config; first != nil {
+			config = nil
+			return first, nil
+		}
+		return a.reload(ctx)
+	}
+	return a.cached(hex.EncodeToString(sum[:]), load), nil
+}
+
+// reload reads the kubeconfig afresh, after the API server refused the credentials of the one in use.
+func (a access) reload(ctx context.Context) (*rest.Config, error) {
+	hosted, err := a.hostedCluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig, source, err := a.readSecret(ctx, hosted)
+	if err != nil {
+		return nil, err
+	}
+	return a.restConfig(kubeconfig, source)
+}
+
+func (a access) readSecret(ctx context.Context, hosted *unstructured.Unstructured) (kubeconfig []byte, source string, err error) {
+	name := kubeconfigSecret(hosted)
+	if name == "" {
+		return nil, "", fmt.Errorf("%s: %w", a.hostedClusterRef(), errNoKubeconfig)
+	}
+	ref := kube.Ref{Resource: secretKind(), Namespace: hosted.GetNamespace(), Name: name}
+	secret, err := a.management.Get(ctx, ref)
+	if err != nil {
+		return nil, "", err
+	}
+	encoded, _, _ := unstructured.NestedString(secret.Object, "data", "kubeconfig")
+	kubeconfig, err = base64.StdEncoding.DecodeString(encoded)
+	if err != nil || len(kubeconfig) == 0 {
+		return nil, "", fmt.Errorf("%s in the %s has no usable key kubeconfig", ref, a.management)
+	}
+	return kubeconfig, ref.String(), nil
+}
+
+func (a access) fromFile() *kube.Cluster {
+	path := a.spec.Access.ConfigPath
+	return a.cached("file "+path, func(context.Context) (*rest.Config, error) {
+		expanded := path
+		if rest, ok := strings.CutPrefix(path, "~/"); ok {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return nil, fmt.Errorf("find the home directory of hosted_cluster_access.config_path: %w", err)
+			}
+			expanded = home + "/" + rest
+		}
+		kubeconfig, err := os.ReadFile(expanded)
+		if err != nil {
+			return nil, fmt.Errorf("read hosted_cluster_access.config_path: %w", err)
+		}
+		return a.restConfig(kubeconfig, "hosted_cluster_access.config_path "+path)
+	})
+}
+
+func (a access) restConfig(kubeconfig []byte, source string) (*rest.Config, error) {
+	o := a.spec.Access
+	return kube.FromKubeconfig(kubeconfig, source, o.ConfigContext, kube.Overrides{
+		Host:                 o.Host,
+		TLSServerName:        o.TLSServerName,
+		ClusterCACertificate: o.ClusterCACertificate,
+		Insecure:             o.Insecure,
+		ProxyURL:             o.ProxyURL,
+	})
+}
+
+// cached is the one Cluster of a kubeconfig and its overrides.
+func (a access) cached(source string, load func(context.Context) (*rest.Config, error)) *kube.Cluster {
+	key := fmt.Sprintf("%s %s %+v", a.name(), source, a.spec.Access)
+	return a.clusters.Get(key, func() *kube.Cluster { return kube.NewCluster(a.name(), load) })
+}

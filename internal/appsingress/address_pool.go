@@ -1,0 +1,214 @@
+package appsingress
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/densityops/terraform-provider-oooi/internal/addresspool"
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// addressPool gives MetalLB the range, and has it advertised on the workers' network.
+//
+// A pool cannot be renamed, and MetalLB refuses a pool that overlaps another: on a change of name the old pool has to go before
+// the new one comes. So that the address survives the moment without a pool, the Service is pinned to it first.
+type addressPool struct{ nothing }
+
+func (addressPool) name() string    { return "address pool" }
+func (addressPool) waiting() Reason { return ReasonWaitingForMetalLBCRDs }
+func (addressPool) broken() Reason  { return ReasonMetalLBInstallFailed }
+
+func poolRef(spec Spec) kube.Ref {
+	return kube.Ref{Resource: poolKind(), Namespace: spec.MetalLB.Namespace, Name: spec.MetalLB.AddressPoolName}
+}
+
+func advertisementRef(spec Spec) kube.Ref {
+	return kube.Ref{Resource: advertisementKind(), Namespace: spec.MetalLB.Namespace, Name: spec.MetalLB.L2AdvertisementName}
+}
+
+func desiredPool(spec Spec) *unstructured.Unstructured {
+	obj := poolRef(spec).Object()
+	obj.Object["spec"] = map[string]any{
+		"addresses":  []any{spec.MetalLB.RangeText},
+		"autoAssign": spec.MetalLB.AutoAssign,
+	}
+	return obj
+}
+
+func desiredAdvertisement(spec Spec) *unstructured.Unstructured {
+	obj := advertisementRef(spec).Object()
+	obj.Object["spec"] = map[string]any{"ipAddressPools": []any{spec.MetalLB.AddressPoolName}}
+	return obj
+}
+
+func (addressPool) subject(r *run) kube.Ref { return poolRef(r.spec) }
+
+// observe lists: what is left from an earlier name is found by its marks.
+func (addressPool) observe(ctx context.Context, r *run) error {
+	group, ctx := siblings(ctx)
+	group.Go(func() (err error) {
+		r.live.pools, err = findAll(ctx, r.hosted, poolKind(), r.spec.MetalLB.Namespace)
+		return err
+	})
+	group.Go(func() (err error) {
+		r.live.advertisements, err = findAll(ctx, r.hosted, advertisementKind(), r.spec.MetalLB.Namespace)
+		return err
+	})
+	return group.Wait()
+}
+
+func (a addressPool) refuse(_ context.Context, r *run) error {
+	return firstError(
+		r.refuseForeign(poolRef(r.spec), named(r.live.pools, r.spec.MetalLB.AddressPoolName), r.hosted),
+		r.refuseForeign(advertisementRef(r.spec), named(r.live.advertisements, r.spec.MetalLB.L2AdvertisementName), r.hosted),
+		a.refuseOverlap(r),
+	)
+}
+
+// refuseOverlap finds a pool of somebody else that has addresses of ours: MetalLB would refuse the new pool, or freeze its whole
+// configuration.
+func (addressPool) refuseOverlap(r *run) error {
+	for i := range r.live.pools {
+		pool := &r.live.pools[i]
+		owner := ownerOf(pool, r.spec.ID())
+		if pool.GetName() == r.spec.MetalLB.AddressPoolName || owner == ours {
+			continue
+		}
+		if which, overlaps := addresspool.Overlap(r.spec.MetalLB.Range, poolAddresses(pool)); overlaps {
+			return &ConfigError{
+				Attribute: "metallb.ip_address_pool_range",
+				Problem: fmt.Sprintf("the range %s overlaps %s of IPAddressPool %s/%s in the %s",
+					r.spec.MetalLB.RangeText, which, pool.GetNamespace(), pool.GetName(), r.hosted),
+				Remedy: "choose a range that no other pool has",
+			}
+		}
+	}
+	return nil
+}
+
+func poolAddresses(pool *unstructured.Unstructured) []string {
+	addresses, _, _ := unstructured.NestedStringSlice(pool.Object, "spec", "addresses")
+	return addresses
+}
+
+func (a addressPool) ensure(ctx context.Context, r *run) error {
+	if err := a.holdAddress(ctx, r); err != nil {
+		return err
+	}
+	if err := a.removeRenamed(ctx, r, poolKind(), r.live.pools, r.spec.MetalLB.AddressPoolName); err != nil {
+		return err
+	}
+	if _, err := r.put(ctx, poolRef(r.spec), desiredPool(r.spec)); err != nil {
+		return err
+	}
+	if _, err := r.put(ctx, advertisementRef(r.spec), desiredAdvertisement(r.spec)); err != nil {
+		return err
+	}
+	return a.removeRenamed(ctx, r, advertisementKind(), r.live.advertisements, r.spec.MetalLB.L2AdvertisementName)
+}
+
+// holdAddress pins our Service to the address it has, before its pool goes. A pin that a run cut short has left is kept in force
+// likewise, until the address is settled.
+func (addressPool) holdAddress(ctx context.Context, r *run) error {
+	if ownerOf(r.live.service, r.spec.ID()) == absent || r.spec.Service.LoadBalancerIP.IsValid() {
+		return nil
+	}
+	if pinned := (Endpoint{IP: pinnedAddress(r.live.service)}); pinned.IP.IsValid() && r.spec.Fits(pinned) {
+		r.held = pinned
+		return nil
+	}
+	renamed := renamedFrom(r.live.pools, r.spec.ID(), r.spec.MetalLB.AddressPoolName)
+	current := fittingEndpoint(r.spec, r.live.service)
+	if len(renamed) == 0 || !current.IP.IsValid() {
+		return nil
+	}
+	r.held = current
+	held, err := pinService(ctx, r, current.IP)
+	r.live.service = held
+	return err
+}
+
+// removeRenamed deletes what this ingress made of a kind under another name than the one that is wanted now.
+func (addressPool) removeRenamed(
+	ctx context.Context, r *run, kind kube.Resource, items []unstructured.Unstructured, keep string,
+) error {
+	for _, obj := range renamedFrom(items, r.spec.ID(), keep) {
+		ref := kube.Ref{Resource: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+		if err := r.removeOwned(ctx, ref, obj); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renamedFrom is what this ingress has under another name than the one that is wanted now.
+func renamedFrom(items []unstructured.Unstructured, id, keep string) []*unstructured.Unstructured {
+	var renamed []*unstructured.Unstructured
+	for i := range items {
+		if owner := ownerOf(&items[i], id); (owner == ours || owner == adopted) && items[i].GetName() != keep {
+			renamed = append(renamed, &items[i])
+		}
+	}
+	return renamed
+}
+
+func (a addressPool) drift(r *run) []Difference {
+	return append(a.poolDrift(r), a.advertisementDrift(r)...)
+}
+
+func (addressPool) poolDrift(r *run) []Difference {
+	object := poolRef(r.spec).String()
+	pool := named(r.live.pools, r.spec.MetalLB.AddressPoolName)
+	if pool == nil {
+		return missing(object, AffectsAddress)
+	}
+	d := differ{object: object, live: pool}
+	if addresses := poolAddresses(pool); !addresspool.EqualSet(r.spec.MetalLB.Range, addresses) {
+		d.add("spec.addresses", []string{r.spec.MetalLB.RangeText}, addresses, AffectsAddress)
+	}
+	d.field("spec.autoAssign", r.spec.MetalLB.AutoAssign, 0)
+	d.marks(r.spec.ID())
+	return append(d.found, r.leftovers(poolKind(), r.live.pools, r.spec.MetalLB.AddressPoolName)...)
+}
+
+func (addressPool) advertisementDrift(r *run) []Difference {
+	object := advertisementRef(r.spec).String()
+	advertisement := named(r.live.advertisements, r.spec.MetalLB.L2AdvertisementName)
+	if advertisement == nil {
+		return missing(object, 0)
+	}
+	d := differ{object: object, live: advertisement}
+	d.field("spec.ipAddressPools", []any{r.spec.MetalLB.AddressPoolName}, 0)
+	d.marks(r.spec.ID())
+	return append(d.found, r.leftovers(advertisementKind(), r.live.advertisements, r.spec.MetalLB.L2AdvertisementName)...)
+}
+
+// leftovers are objects of ours under a name that is not wanted any more.
+func (r *run) leftovers(kind kube.Resource, items []unstructured.Unstructured, keep string) []Difference {
+	var found []Difference
+	for _, obj := range renamedFrom(items, r.spec.ID(), keep) {
+		object := kube.Ref{Resource: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}.String()
+		found = append(found, Difference{Object: object, Field: "metadata.name", Want: keep, Got: obj.GetName()})
+	}
+	return found
+}
+
+func (addressPool) present(r *run) []string {
+	var present []string
+	for _, pool := range renamedFrom(r.live.pools, r.spec.ID(), "") {
+		present = append(present, "IPAddressPool "+pool.GetNamespace()+"/"+pool.GetName())
+	}
+	for _, advertisement := range renamedFrom(r.live.advertisements, r.spec.ID(), "") {
+		present = append(present, "L2Advertisement "+advertisement.GetNamespace()+"/"+advertisement.GetName())
+	}
+	return present
+}
+
+func (a addressPool) remove(ctx context.Context, r *run) error {
+	if err := a.removeRenamed(ctx, r, advertisementKind(), r.live.advertisements, ""); err != nil {
+		return err
+	}
+	return a.removeRenamed(ctx, r, poolKind(), r.live.pools, "")
+}

@@ -1,0 +1,96 @@
+package appsingress
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// differ collects the differences between a live object and what is wanted of it. Only named fields are compared, so what
+// servers, controllers and other people add never shows.
+type differ struct {
+	object string
+	live   *unstructured.Unstructured
+	found  []Difference
+}
+
+// field compares the field at a dotted path. want nil: the field must be absent.
+func (d *differ) field(path string, want any, affects Affects) {
+	got, _, err := unstructured.NestedFieldNoCopy(d.live.Object, strings.Split(path, ".")...)
+	if err != nil {
+		got = nil
+	}
+	if reflect.DeepEqual(got, want) || isEmpty(got) && isEmpty(want) {
+		return
+	}
+	d.add(path, want, got, affects)
+}
+
+// label compares one label.
+func (d *differ) label(key, want string, affects Affects) {
+	d.entry("metadata.labels", d.live.GetLabels(), key, want, affects)
+}
+
+// annotation compares one annotation.
+func (d *differ) annotation(key, want string, affects Affects) {
+	d.entry("metadata.annotations", d.live.GetAnnotations(), key, want, affects)
+}
+
+func (d *differ) entry(path string, live map[string]string, key, want string, affects Affects) {
+	field := path + "[" + key + "]"
+	switch got, ok := live[key]; {
+	case !ok:
+		d.add(field, want, nil, affects)
+	case got != want:
+		d.add(field, want, got, affects)
+	}
+}
+
+// noAnnotation wants an annotation to be absent.
+func (d *differ) noAnnotation(key string, affects Affects) {
+	if got, ok := d.live.GetAnnotations()[key]; ok {
+		d.add("metadata.annotations["+key+"]", nil, got, affects)
+	}
+}
+
+// marks compares what says that the object is ours.
+func (d *differ) marks(id string) {
+	d.annotation(annotationIngress, id, 0)
+	if d.live.GetAnnotations()[annotationAdopted] == "" {
+		d.label(labelManagedBy, kube.FieldManager, 0)
+	}
+}
+
+func (d *differ) add(field string, want, got any, affects Affects) {
+	d.found = append(d.found, Difference{Object: d.object, Field: field, Want: show(want), Got: show(got), Affects: affects})
+}
+
+// missing is the difference of an object that is not there.
+func missing(object string, affects Affects) []Difference {
+	return []Difference{{Object: object, Affects: affects}}
+}
+
+func isEmpty(v any) bool {
+	return v == nil || v == ""
+}
+
+// show writes a value in one short, stable form.
+func show(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		if v != "" {
+			return v
+		}
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "?"
+	}
+	return string(text)
+}

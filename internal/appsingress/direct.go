@@ -1,0 +1,233 @@
+package appsingress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// blinkPatience is how long a refresh gives a Service whose status is empty: controllers clear it for a moment when they sync.
+const blinkPatience = 5 * time.Second
+
+// removalPatience is how long a removal tries to see what there is before it gives up on a cluster that does not answer.
+const removalPatience = 30 * time.Second
+
+// direct does the work on the hosted cluster itself, and publishes in a DNSServer and a ProxyServer that stand alone.
+type direct struct {
+	spec       Spec
+	previous   *Spec
+	management *kube.Cluster
+	clusters   *kube.Clusters
+}
+
+func (d *direct) newRun() *run {
+	return &run{spec: d.spec, previous: d.previous, management: d.management}
+}
+
+func (d *direct) access() access {
+	return access{management: d.management, clusters: d.clusters, spec: d.spec}
+}
+
+// Ensure runs the steps in order and stops at the first error. Everything that can be refused is refused before the first write.
+func (d *direct) Ensure(ctx context.Context) (Status, error) {
+	r := d.newRun()
+	w := newWalk(allSteps())
+	ctx = w.watch(ctx)
+	err := w.step(ctx, r, worker{}, func(ctx context.Context) error { return d.prepare(ctx, r) })
+	if err != nil {
+		return d.status(r, w.failed), err
+	}
+	for _, s := range w.steps {
+		if err := w.step(ctx, r, s, func(ctx context.Context) error { return s.ensure(ctx, r) }); err != nil {
+			return d.status(r, w.failed), err
+		}
+	}
+	return d.status(r, nil), nil
+}
+
+// prepare connects, reads everything side by side, and lets each step refuse.
+func (d *direct) prepare(ctx context.Context, r *run) (err error) {
+	if r.hosted, err = d.access().await(ctx); err != nil {
+		return err
+	}
+	return kube.Retry(ctx, "read both clusters", func(ctx context.Context) error {
+		if err := observe(ctx, r, allSteps()); err != nil {
+			return err
+		}
+		return refuse(ctx, r, allSteps())
+	})
+}
+
+// observe lets steps read side by side.
+func observe(ctx context.Context, r *run, steps []step) error {
+	group, ctx := siblings(ctx)
+	for _, s := range steps {
+		group.Go(func() error { return s.observe(ctx, r) })
+	}
+	return group.Wait()
+}
+
+// refuse collects every refusal, so that the user sees all of them at once.
+func refuse(ctx context.Context, r *run, steps []step) error {
+	var errs []error
+	for _, s := range steps {
+		errs = append(errs, s.refuse(ctx, r))
+	}
+	return errors.Join(errs...)
+}
+
+// Observe reads everything side by side and compares.
+func (d *direct) Observe(ctx context.Context) (Status, error) {
+	r := d.newRun()
+	steps := allSteps()
+	var gone *HostedClusterGoneError
+	var err error
+	r.hosted, _, err = d.access().connect(ctx)
+	switch {
+	case errors.As(err, &gone):
+		steps = []step{publication{}}
+	case err != nil:
+		return Status{}, err
+	}
+	if err := observe(ctx, r, steps); err != nil {
+		return Status{}, err
+	}
+	if err := d.outlastBlink(ctx, r); err != nil {
+		return Status{}, err
+	}
+	r.endpoint = fittingEndpoint(r.spec, r.live.service)
+	status := d.status(r, nil)
+	if gone != nil {
+		status.Drift = missing("HostedCluster "+d.spec.HostedCluster.String(), 0)
+		status.degrade(worker{}.broken())
+		return status, nil
+	}
+	d.compare(r, &status)
+	return status, nil
+}
+
+// compare fills in the drift. The first step that differs gives the reason.
+func (d *direct) compare(r *run, status *Status) {
+	var reason Reason
+	for _, s := range allSteps() {
+		found := s.drift(r)
+		if len(found) > 0 && reason == "" {
+			reason = s.broken()
+		}
+		status.Drift = append(status.Drift, found...)
+	}
+	if reason != "" {
+		status.degrade(reason)
+	}
+}
+
+// outlastBlink reads a Service again whose status is empty though nothing explains it.
+func (d *direct) outlastBlink(ctx context.Context, r *run) error {
+	if r.live.service == nil || len(ingressPoints(r.live.service)) > 0 || explained(r) {
+		return nil
+	}
+	short, cancel := context.WithTimeout(ctx, blinkPatience)
+	defer cancel()
+	filled, err := r.hosted.AwaitObject(short, serviceRef(r.spec), "the Service's address", r.settled)
+	var timeout *kube.TimeoutError
+	switch {
+	case err == nil:
+		r.live.service = filled
+	case errors.As(err, &timeout) && ctx.Err() == nil:
+		return nil
+	}
+	return err
+}
+
+// explained says that a missing address is no blink: something that decides it differs.
+func explained(r *run) bool {
+	for _, s := range []step{metallb{}, addressPool{}, service{}} {
+		for _, difference := range s.drift(r) {
+			if difference.Affects&AffectsAddress != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Remove runs the steps in reverse and stops at the first error: what comes later keeps alive what comes before.
+func (d *direct) Remove(ctx context.Context) (warnings []string, err error) {
+	r := d.newRun()
+	w := newWalk(allSteps())
+	ctx = w.watch(ctx)
+	steps := w.steps
+	if warnings, err = d.find(ctx, r); err != nil {
+		return nil, w.fail(ctx, r, publication{}, err)
+	}
+	if r.hosted == nil {
+		steps = []step{publication{}}
+	}
+	for i := len(steps) - 1; i >= 0; i-- {
+		s := steps[i]
+		if err := w.step(ctx, r, s, func(ctx context.Context) error { return s.remove(ctx, r) }); err != nil {
+			return warnings, err
+		}
+	}
+	return warnings, nil
+}
+
+// find observes what there is to remove. A hosted cluster that is gone, or going with its API gone already, takes everything in it
+// along; one that lives and does not answer is an error.
+func (d *direct) find(ctx context.Context, r *run) (warnings []string, err error) {
+	short, cancel := context.WithTimeout(ctx, removalPatience)
+	defer cancel()
+	going := false
+	err = kube.Retry(short, "read both clusters", func(ctx context.Context) error {
+		cluster, hosted, err := d.access().connect(ctx)
+		going = hosted != nil && hosted.GetDeletionTimestamp() != nil
+		if err != nil {
+			return err
+		}
+		r.hosted = cluster
+		return observe(ctx, r, allSteps())
+	})
+	var gone *HostedClusterGoneError
+	switch {
+	case err == nil:
+		return nil, nil
+	case errors.As(err, &gone):
+		warnings = []string{fmt.Sprintf("%v: nothing was removed in it", gone)}
+	case going && (kube.IsTransient(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errNoKubeconfig)):
+		warnings = []string{fmt.Sprintf("HostedCluster %s is being deleted and its API does not answer: nothing was removed in it",
+			d.spec.HostedCluster)}
+	default:
+		return nil, err
+	}
+	r.hosted = nil
+	return warnings, observe(ctx, r, []step{publication{}})
+}
+
+// status is what the run knows. failed is the step that failed, if one did.
+func (d *direct) status(r *run, failed *failure) Status {
+	status := Status{
+		Found:         r.hosted == nil,
+		Phase:         PhaseReady,
+		Reason:        ReasonReconciliationSucceeded,
+		Message:       ReadyMessage(d.spec, r.endpoint),
+		Endpoint:      r.endpoint,
+		DNSRecords:    publishedRecords(d.spec, r.live.dnsServer),
+		ProxyBackends: publishedBackends(d.spec, r.live.proxyServer),
+		InstalledCSV:  installedCSV(r.live.subscription),
+	}
+	for _, s := range allSteps() {
+		status.Found = status.Found || len(s.present(r)) > 0
+	}
+	if failed != nil {
+		status.Phase, status.Reason, status.Message = failed.phase, failed.reason, failed.message
+	}
+	return status
+}
+
+// siblings are reads that run side by side; the first error cancels the rest.
+func siblings(ctx context.Context) (*errgroup.Group, context.Context) { return errgroup.WithContext(ctx) }

@@ -1,0 +1,96 @@
+package appsingress
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
+)
+
+// StepError is the failure of one step of Ensure or Remove, with the story that led to it.
+type StepError struct {
+	Step, Of int    // 1-based position among the steps
+	Name     string // the step's name, "address pool"
+	Object   string // the object it was about, "Service openshift-ingress/oooi-ingress in hosted cluster clusters/demo"
+	Last     string // the last state seen while waiting; empty when nothing was waited for
+	Events   []string
+	Elapsed  time.Duration // spent in this step
+	Done     []StepTime    // the steps before it
+	Exists   []string      // the objects of this ingress that exist now
+	Err      error
+}
+
+// StepTime is a step that was completed, and how long it took.
+type StepTime struct {
+	Name    string
+	Elapsed time.Duration
+}
+
+func (e *StepError) Error() string {
+	return fmt.Sprintf("step %d of %d, %s: %v", e.Step, e.Of, e.Name, e.Err)
+}
+
+func (e *StepError) Unwrap() error { return e.Err }
+
+// OwnershipError refuses to write to something that this ingress did not make.
+type OwnershipError struct {
+	Cluster string
+	Object  string // "Service openshift-ingress/oooi-ingress", or an entry of a list in it
+	Owner   string // id of the ingress whose mark it carries; empty: it carries none
+	// Conflicts are the fields that differ from what is wanted, with who set them; may be empty.
+	Conflicts []kube.FieldConflict
+}
+
+func (e *OwnershipError) Error() string {
+	if e.Owner != "" {
+		return fmt.Sprintf("%s in the %s belongs to the apps ingress %s", e.Object, e.Cluster, e.Owner)
+	}
+	text := fmt.Sprintf("%s in the %s exists and was not made by this apps ingress", e.Object, e.Cluster)
+	for _, c := range e.Conflicts {
+		text += fmt.Sprintf("; %s is set by %s", c.Field, c.Manager)
+	}
+	return text
+}
+
+// ConfigError is a value of the configuration that cannot work with what is in the clusters. Nothing was changed.
+type ConfigError struct {
+	Attribute string // path of the attribute, "metallb.ip_address_pool_range"
+	Problem   string // what was seen, naming both sides
+	Remedy    string // what to do
+}
+
+func (e *ConfigError) Error() string { return e.Problem + "; " + e.Remedy }
+
+// HostedClusterGoneError says that the HostedCluster object does not exist.
+type HostedClusterGoneError struct {
+	HostedCluster NamespacedName
+	Err           error
+}
+
+func (e *HostedClusterGoneError) Error() string {
+	return fmt.Sprintf("HostedCluster %s does not exist", e.HostedCluster)
+}
+
+func (e *HostedClusterGoneError) Unwrap() error { return e.Err }
+
+// FailedError is a state that no waiting repairs, in the words of the object that reported it.
+type FailedError struct {
+	Object  string
+	Reason  string
+	Message string
+	Remedy  string
+}
+
+func (e *FailedError) Error() string {
+	text := e.Object + " failed"
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	if e.Remedy != "" {
+		text += "; " + e.Remedy
+	}
+	return text
+}

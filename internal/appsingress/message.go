@@ -1,0 +1,44 @@
+package appsingress
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// ReadyMessage is the message of phase Ready. It depends on the configuration and the endpoint alone, so a plan knows it whenever
+// it knows the endpoint.
+func ReadyMessage(spec Spec, e Endpoint) string {
+	text := fmt.Sprintf("%s is served at %s", spec.Domain.Wildcard(), e)
+	switch p := spec.Publish; {
+	case p.DNSServer != "" && p.ProxyServer != "":
+		text += fmt.Sprintf(", published in DNSServer %s and ProxyServer %s", p.DNSServer, p.ProxyServer)
+	case p.DNSServer != "":
+		text += ", published in DNSServer " + p.DNSServer
+	case p.ProxyServer != "":
+		text += ", published in ProxyServer " + p.ProxyServer
+	default:
+		text += ", published nowhere"
+	}
+	return text
+}
+
+// degrade turns a status into Degraded, with the first difference as its message.
+func (s *Status) degrade(reason Reason) {
+	s.Phase, s.Reason, s.Message = PhaseDegraded, reason, s.Drift[0].String()
+	if more := len(s.Drift) - 1; more > 0 {
+		s.Message += fmt.Sprintf(" (and %d more)", more)
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// firstError is the first of the errors that is not nil.
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

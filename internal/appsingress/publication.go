@@ -1,0 +1,272 @@
+package appsingress
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// publication writes the wildcard record into the DNSServer and the two backends into the ProxyServer. Both hold lists that many
+// ingresses share: only the entries of this one are touched.
+type publication struct{ nothing }
+
+func (publication) name() string    { return "publication" }
+func (publication) waiting() Reason { return ReasonPublicationFailed }
+func (publication) broken() Reason  { return ReasonPublicationFailed }
+
+// bulletin is one of the two objects that entries are published in.
+type bulletin struct {
+	ref     kube.Ref
+	entries entryList
+}
+
+// bulletins are the objects a spec publishes in: Envoy before DNS, so that a name never leads to a proxy that does not know it.
+func bulletins(spec Spec) []bulletin {
+	var list []bulletin
+	if name := spec.Publish.ProxyServer; name != "" {
+		ref := kube.Ref{Resource: proxyServerKind(), Namespace: spec.Namespace, Name: name}
+		list = append(list, bulletin{ref, proxyBackends(spec)})
+	}
+	if name := spec.Publish.DNSServer; name != "" {
+		ref := kube.Ref{Resource: dnsServerKind(), Namespace: spec.Namespace, Name: name}
+		list = append(list, bulletin{ref, dnsEntries(spec)})
+	}
+	return list
+}
+
+// slot is where the run keeps the live object of a bulletin.
+func (r *run) slot(b bulletin) **unstructured.Unstructured {
+	if b.ref.Resource == dnsServerKind() {
+		return &r.live.dnsServer
+	}
+	return &r.live.proxyServer
+}
+
+func (publication) observe(ctx context.Context, r *run) error {
+	group, ctx := siblings(ctx)
+	for _, b := range bulletins(r.spec) {
+		group.Go(func() (err error) {
+			*r.slot(b), err = find(ctx, r.management, b.ref)
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+func (publication) refuse(_ context.Context, r *run) error {
+	for _, b := range bulletins(r.spec) {
+		if err := r.refuseBulletin(b, *r.slot(b)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refuseBulletin refuses to publish in an object that is not there, that an Infra owns, or that has somebody else's answer.
+func (r *run) refuseBulletin(b bulletin, obj *unstructured.Unstructured) error {
+	attribute := b.entries.attribute
+	if obj == nil {
+		return &ConfigError{
+			Attribute: attribute,
+			Problem:   fmt.Sprintf("%s does not exist in the %s", b.ref, r.management),
+			Remedy:    missingRemedy(r.spec),
+		}
+	}
+	if infra := owningInfra(obj); infra != "" {
+		return &ConfigError{
+			Attribute: attribute,
+			Problem:   fmt.Sprintf("%s belongs to Infra %s, and oooi takes back within moments what is written to it directly", b.ref, infra),
+			Remedy:    "publish through the Infra with mode = \"attachment\", or in a DNSServer and ProxyServer that stand alone",
+		}
+	}
+	return r.refuseEntries(b, obj)
+}
+
+func missingRemedy(spec Spec) string {
+	if spec.Infra != "" {
+		return fmt.Sprintf("there is no Infra %s either: check infra_ref, or set publish to what exists", spec.Infra)
+	}
+	return "create it first, or change publish"
+}
+
+// owningInfra is the name of the Infra that controls an object; empty: none does.
+func owningInfra(obj *unstructured.Unstructured) string {
+	for _, owner := range obj.GetOwnerReferences() {
+		if owner.Kind == infraKind().Kind && owner.Controller != nil && *owner.Controller {
+			return owner.Name
+		}
+	}
+	return ""
+}
+
+// refuseEntries refuses entries for our wildcard that are not ours: a second answer must never stand beside the first.
+func (r *run) refuseEntries(b bulletin, obj *unstructured.Unstructured) error {
+	taken := b.entries.taken(obj)
+	owner := listMarkFor(r.spec.Domain.Wildcard()).ownerOf(obj, r.spec.ID(), len(taken) > 0)
+	if owner != foreign {
+		return nil
+	}
+	mark := obj.GetAnnotations()[listMarkFor(r.spec.Domain.Wildcard()).ingress]
+	if r.spec.AdoptExisting && mark == "" {
+		return nil
+	}
+	return &OwnershipError{
+		Cluster: r.management.String(),
+		Object:  fmt.Sprintf("the entry %s of %s", taken[0], b.ref),
+		Owner:   mark,
+	}
+}
+
+// ensure publishes the endpoint, and withdraws what an earlier configuration published elsewhere.
+func (publication) ensure(ctx context.Context, r *run) error {
+	for _, b := range bulletins(r.spec) {
+		if err := r.publish(ctx, b); err != nil {
+			return err
+		}
+	}
+	if r.previous == nil {
+		return nil
+	}
+	for _, b := range bulletins(*r.previous) {
+		if r.publishesIn(b.ref) {
+			continue
+		}
+		if err := r.withdraw(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) publishesIn(ref kube.Ref) bool {
+	for _, b := range bulletins(r.spec) {
+		if b.ref == ref {
+			return true
+		}
+	}
+	return false
+}
+
+// publish writes our entries and the mark that says they are ours in one write.
+func (r *run) publish(ctx context.Context, b bulletin) error {
+	mark := listMarkFor(r.spec.Domain.Wildcard())
+	want := b.entries.want(r.endpoint)
+	change := func(obj *unstructured.Unstructured) (bool, error) {
+		if err := r.refuseBulletin(b, obj); err != nil {
+			return false, err
+		}
+		owner := mark.ownerOf(obj, r.spec.ID(), len(b.entries.taken(obj)) > 0)
+		before := obj.DeepCopy()
+		b.entries.replace(obj, want)
+		switch {
+		case len(want) > 0:
+			mark.set(obj, r.spec.ID(), owner == foreign || owner == adopted)
+		case owner != absent:
+			mark.clear(obj)
+		}
+		return !sameContent(before, obj), nil
+	}
+	return kube.Retry(ctx, "publish in "+b.ref.String(), func(ctx context.Context) error {
+		written, err := r.management.Modify(ctx, b.ref, change)
+		if err == nil {
+			*r.slot(b) = written
+		}
+		return err
+	})
+}
+
+// drift compares what is published with the endpoint that is live. Without one there is nothing to compare with: the endpoint's
+// own drift says so.
+func (publication) drift(r *run) []Difference {
+	var found []Difference
+	for _, b := range bulletins(r.spec) {
+		obj := *r.slot(b)
+		if obj == nil {
+			found = append(found, missing(b.ref.String(), AffectsPublication)...)
+			continue
+		}
+		found = append(found, b.drift(r, obj)...)
+	}
+	return found
+}
+
+func (b bulletin) drift(r *run, obj *unstructured.Unstructured) []Difference {
+	current := fittingEndpoint(r.spec, r.live.service)
+	if current.IsZero() {
+		return nil
+	}
+	mark := listMarkFor(r.spec.Domain.Wildcard())
+	found := b.entries.differences(b.ref.String(), obj, b.entries.want(current))
+	taken := len(b.entries.taken(obj)) > 0
+	if taken && len(found) == 0 && mark.ownerOf(obj, r.spec.ID(), true) == foreign {
+		d := differ{object: b.ref.String(), live: obj}
+		d.annotation(mark.ingress, r.spec.ID(), AffectsPublication)
+		found = d.found
+	}
+	return found
+}
+
+func (publication) present(r *run) []string {
+	mark := listMarkFor(r.spec.Domain.Wildcard())
+	var present []string
+	for _, b := range bulletins(r.spec) {
+		obj := *r.slot(b)
+		if obj == nil {
+			continue
+		}
+		taken := b.entries.taken(obj)
+		if owner := mark.ownerOf(obj, r.spec.ID(), len(taken) > 0); owner != ours && owner != adopted {
+			continue
+		}
+		for _, entry := range taken {
+			present = append(present, fmt.Sprintf("entry %s of %s", entry, b.ref))
+		}
+	}
+	return present
+}
+
+// remove withdraws our entries. A ProxyServer must keep a backend: that is found out before anything is withdrawn.
+func (publication) remove(ctx context.Context, r *run) error {
+	for _, b := range bulletins(r.spec) {
+		if err := r.withdraw(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withdraw takes our entries out of an object, together with the mark. What was adopted stays, without the mark.
+func (r *run) withdraw(ctx context.Context, b bulletin) error {
+	mark := listMarkFor(r.spec.Domain.Wildcard())
+	change := func(obj *unstructured.Unstructured) (bool, error) {
+		before := obj.DeepCopy()
+		if mark.ownerOf(obj, r.spec.ID(), len(b.entries.taken(obj)) > 0) == ours {
+			b.entries.replace(obj, nil)
+			if b.entries.required && len(b.entries.items(obj)) == 0 {
+				return false, &LastBackendError{Object: b.ref.String(), Cluster: r.management.String()}
+			}
+		}
+		if obj.GetAnnotations()[mark.ingress] == r.spec.ID() {
+			mark.clear(obj)
+		}
+		return !sameContent(before, obj), nil
+	}
+	return kube.Retry(ctx, "withdraw from "+b.ref.String(), func(ctx context.Context) error {
+		_, err := r.management.Modify(ctx, b.ref, change)
+		if kube.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+// LastBackendError says that a ProxyServer would be left without a backend, which its API does not allow.
+type LastBackendError struct{ Object, Cluster string }
+
+func (e *LastBackendError) Error() string {
+	return fmt.Sprintf("the backends of this ingress are the last ones of %s in the %s, and a ProxyServer must keep at least one",
+		e.Object, e.Cluster)
+}

@@ -1,0 +1,191 @@
+package appsingress
+
+import (
+	"context"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// run is one call of a driver's verb: what is wanted, the two clusters, and what the steps learn and pass on.
+type run struct {
+	spec       Spec
+	previous   *Spec // what was wanted before, on update
+	management *kube.Cluster
+	hosted     *kube.Cluster // nil when the HostedCluster is gone
+	live       live
+
+	endpoint Endpoint // the endpoint that fits; zero until there is one
+	// held is the address that a change of pool must not lose. While it is set the Service is pinned to it.
+	held Endpoint
+	// foreignPools is the number of pools that others have in MetalLB's namespace, asked once by the first removal that needs it.
+	foreignPools *int
+}
+
+// live is what is really there; nil and empty are absent. Each step fills in its own part.
+type live struct {
+	subscription   *unstructured.Unstructured
+	csv            *unstructured.Unstructured
+	metallb        *unstructured.Unstructured
+	pools          []unstructured.Unstructured // all of MetalLB's namespace
+	advertisements []unstructured.Unstructured // all of MetalLB's namespace
+	service        *unstructured.Unstructured
+	dnsServer      *unstructured.Unstructured
+	proxyServer    *unstructured.Unstructured
+}
+
+// find reads an object; absent is nil, also when its whole kind is not served.
+func find(ctx context.Context, c *kube.Cluster, ref kube.Ref) (*unstructured.Unstructured, error) {
+	obj, err := c.Get(ctx, ref)
+	if kube.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // absent is an answer here, not an error
+	}
+	return obj, err
+}
+
+// findAll lists a namespace; a kind that is not served has no objects.
+func findAll(ctx context.Context, c *kube.Cluster, res kube.Resource, namespace string) ([]unstructured.Unstructured, error) {
+	list, err := c.List(ctx, res, namespace, metav1.ListOptions{})
+	if kube.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// named is the object of this name, or nil.
+func named(items []unstructured.Unstructured, name string) *unstructured.Unstructured {
+	for i := range items {
+		if items[i].GetName() == name {
+			return &items[i]
+		}
+	}
+	return nil
+}
+
+// put writes an object that belongs to this ingress alone: it is created when absent, its fields are taken back when ours, and
+// it is refused when it is somebody else's, unless it may be adopted.
+func (r *run) put(ctx context.Context, ref kube.Ref, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	var written *unstructured.Unstructured
+	err := kube.Retry(ctx, "write "+ref.String(), func(ctx context.Context) error {
+		current, err := find(ctx, r.hosted, ref)
+		if err != nil {
+			return err
+		}
+		if current, err = r.outlive(ctx, ref, current); err != nil {
+			return err
+		}
+		if err := r.refuseForeign(ref, current, r.hosted); err != nil {
+			return err
+		}
+		written, err = r.apply(ctx, ref, desired, current)
+		return err
+	})
+	return written, err
+}
+
+// share makes sure of an object that many ingresses may use: somebody else's is used as it is.
+func (r *run) share(ctx context.Context, ref kube.Ref, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	var shared *unstructured.Unstructured
+	err := kube.Retry(ctx, "write "+ref.String(), func(ctx context.Context) error {
+		current, err := find(ctx, r.hosted, ref)
+		if err != nil {
+			return err
+		}
+		if current, err = r.outlive(ctx, ref, current); err != nil {
+			return err
+		}
+		if ownerOf(current, r.spec.ID()) == foreign {
+			shared = current
+			return nil
+		}
+		shared, err = r.apply(ctx, ref, desired, current)
+		return err
+	})
+	return shared, err
+}
+
+// apply is a server-side apply of the desired object with our marks. On what is ours (current is not nil) it takes fields back
+// by force: a hand edit moves ownership, and would otherwise turn every repair into a conflict.
+func (r *run) apply(
+	ctx context.Context, ref kube.Ref, desired, current *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
+	owner := ownerOf(current, r.spec.ID())
+	obj := desired.DeepCopy()
+	mark(obj, r.spec.ID(), owner == adopted || owner == foreign)
+	written, err := r.hosted.Apply(ctx, ref, obj, kube.ApplyOptions{Force: current != nil})
+	if kube.IsNotFound(err) && ref.Resource.GroupVersion() == metallbAPI() {
+		return nil, &notYetServedError{err}
+	}
+	return written, err
+}
+
+// outlive waits until an object that is being deleted is gone, and then answers nil.
+func (r *run) outlive(
+	ctx context.Context, ref kube.Ref, current *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
+	if current == nil || current.GetDeletionTimestamp() == nil {
+		return current, nil
+	}
+	err := r.hosted.AwaitGone(ctx, ref, current.GetUID(), "the end of the deleted "+ref.String())
+	return nil, err
+}
+
+// refuseForeign is the error for an object that is not ours to write.
+func (r *run) refuseForeign(ref kube.Ref, current *unstructured.Unstructured, c *kube.Cluster) error {
+	if ownerOf(current, r.spec.ID()) != foreign || r.mayAdopt(current) {
+		return nil
+	}
+	return &OwnershipError{Cluster: c.String(), Object: ref.String(), Owner: current.GetAnnotations()[annotationIngress]}
+}
+
+// mayAdopt says that the object may be taken over: nobody else's mark is on it, and the user wants it.
+func (r *run) mayAdopt(current *unstructured.Unstructured) bool {
+	return r.spec.AdoptExisting && current.GetAnnotations()[annotationIngress] == ""
+}
+
+// removeOwned deletes an object that this ingress made, and returns when it is gone. What it did not make is left alone; from
+// what it adopted only the marks are taken.
+func (r *run) removeOwned(ctx context.Context, ref kube.Ref, current *unstructured.Unstructured) error {
+	switch ownerOf(current, r.spec.ID()) {
+	case ours:
+		return r.delete(ctx, ref, current.GetUID())
+	case adopted:
+		return r.release(ctx, ref)
+	case absent, foreign:
+	}
+	return nil
+}
+
+func (r *run) delete(ctx context.Context, ref kube.Ref, uid types.UID) error {
+	err := kube.Retry(ctx, "delete "+ref.String(), func(ctx context.Context) error {
+		return r.hosted.Delete(ctx, ref, uid)
+	})
+	if err != nil {
+		return err
+	}
+	return r.hosted.AwaitGone(ctx, ref, uid, "the end of "+ref.String())
+}
+
+// release takes our marks off an object that stays.
+func (r *run) release(ctx context.Context, ref kube.Ref) error {
+	patch := []byte(`{"metadata":{"annotations":{"` + annotationIngress + `":null,"` + annotationAdopted + `":null}}}`)
+	return kube.Retry(ctx, "release "+ref.String(), func(ctx context.Context) error {
+		_, err := r.hosted.Patch(ctx, ref, patch, kube.FieldManager)
+		if kube.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+// notYetServedError is a 404 on the write of a kind whose API was just installed: it passes.
+type notYetServedError struct{ error }
+
+func (e *notYetServedError) Unwrap() error   { return e.error }
+func (e *notYetServedError) Transient() bool { return true }
