@@ -230,4 +230,6 @@ func (d *direct) status(r *run, failed *failure) Status {
 }
 
 // siblings are reads that run side by side; the first error cancels the rest.
-func siblings(ctx context.Context) (*errgroup.Group, context.Context) { return errgroup.WithContext(ctx) }
+func siblings(ctx context.Context) (*errgroup.Group, context.Context) {
+	return errgroup.WithContext(ctx)
+}

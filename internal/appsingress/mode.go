@@ -39,6 +39,8 @@ func ResolveMode(ctx context.Context, management *kube.Cluster, spec Spec) (mode
 
 type unavailable struct{}
 
-func (unavailable) Ensure(context.Context) (Status, error)   { return Status{}, ErrAttachmentUnavailable }
-func (unavailable) Observe(context.Context) (Status, error)  { return Status{}, ErrAttachmentUnavailable }
+func (unavailable) Ensure(context.Context) (Status, error) { return Status{}, ErrAttachmentUnavailable }
+func (unavailable) Observe(context.Context) (Status, error) {
+	return Status{}, ErrAttachmentUnavailable
+}
 func (unavailable) Remove(context.Context) ([]string, error) { return nil, ErrAttachmentUnavailable }
