@@ -89,18 +89,21 @@ type OLM struct {
 	runner   *runner
 	watches  stopwatches
 
+	// Only the runner's goroutine touches these.
+	seen     map[string]bool // Subscriptions, by UID
+	created  map[string]bool // CSVs that this OLM made, by the UID of their Subscription and name
+	timedOut map[string]bool // bundles whose time to unpack is over for good
+
 	mu      sync.Mutex
 	faults  OLMFaults
-	since   time.Time         // when the faults were set
-	upgrade string            // head of the channel after OfferUpgrade
-	created map[string]bool   // CSVs that this OLM created, by the UID of their Subscription
-	seen    map[string]string // Subscriptions seen, UID to name
+	since   time.Time // when the faults were set
+	upgrade string    // head of the channel after OfferUpgrade
 }
 
 func newOLM(client dynamic.Interface, timeline *Timeline, delays Delays, options OLMOptions, logf func(string, ...any)) *OLM {
 	o := &OLM{
 		client: client, timeline: timeline, delays: delays, options: options.withDefaults(),
-		created: map[string]bool{}, seen: map[string]string{},
+		seen: map[string]bool{}, created: map[string]bool{}, timedOut: map[string]bool{},
 	}
 	o.runner = newRunner("olm", client, logf, o.reconcile,
 		subscriptionsResource, csvsResource, installPlansResource, catalogSourcesResource, nodesResource)
@@ -173,7 +176,7 @@ func (o *OLM) seed(ctx context.Context) error {
 		}
 	}
 	group := newObject(olmGroup+"/v1", "OperatorGroup", o.options.OperatorNamespace, "global-operators")
-	group.Object["spec"] = object{"upgradeStrategy": "Default"}
+	group.Object["spec"] = object{}
 	if _, err := create(ctx, o.client.Resource(operatorGroupsResource), group); err != nil {
 		return err
 	}

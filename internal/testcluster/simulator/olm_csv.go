@@ -49,8 +49,6 @@ func (o *OLM) createCSV(ctx context.Context, sub *unstructured.Unstructured, nam
 	if _, err := create(ctx, o.client.Resource(csvsResource), csv); err != nil {
 		return err
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	o.created[string(sub.GetUID())+"/"+name] = true
 	return nil
 }
@@ -83,13 +81,6 @@ func storedVersion(crd *unstructured.Unstructured) string {
 		}
 	}
 	return ""
-}
-
-// owns tells whether this OLM made the CSV for the Subscription, which its status does not say without a status.
-func (o *OLM) owns(sub *unstructured.Unstructured, csv string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.created[string(sub.GetUID())+"/"+csv]
 }
 
 // packageCSVs are the CSVs of the package, copies not counted.

@@ -25,8 +25,8 @@ const (
 func (o *OLM) subscription(ctx context.Context, sub *unstructured.Unstructured) (time.Duration, error) {
 	uid := string(sub.GetUID())
 	name := sub.GetNamespace() + "/" + sub.GetName()
-	if o.seen[uid] == "" {
-		o.seen[uid] = name
+	if !o.seen[uid] {
+		o.seen[uid] = true
 		o.timeline.add(SubscriptionSeen, name, "")
 	}
 	if o.held(StageResolve) {
@@ -162,7 +162,7 @@ func (o *OLM) orphan(ctx context.Context, sub *unstructured.Unstructured) (*Fail
 	}
 	for i := range csvs {
 		name := csvs[i].GetName()
-		if name == text(sub, "status", "currentCSV") || name == text(sub, "status", "installedCSV") || o.owns(sub, name) {
+		if name == text(sub, "status", "currentCSV") || name == text(sub, "status", "installedCSV") || o.created[string(sub.GetUID())+"/"+name] {
 			continue
 		}
 		return o.unsatisfiable(sub, fmt.Sprintf("clusterserviceversion %s exists and is not referenced by a subscription, "+
@@ -191,8 +191,11 @@ func (o *OLM) unpack(ctx context.Context, sub *unstructured.Unstructured, target
 		setCondition(sub, bundleUnpackFailed, "True", failure.Reason, failure.Message)
 		return 0, false, nil
 	}
-	setCondition(sub, bundleUnpacking, "True", "JobIncomplete", "unpack job not completed")
 	job := string(sub.GetUID()) + "/" + target
+	if o.timedOut[job] {
+		return 0, false, nil
+	}
+	setCondition(sub, bundleUnpacking, "True", "JobIncomplete", "unpack job not completed")
 	ready, err := o.workerReady(ctx)
 	if err != nil {
 		return 0, false, err
@@ -216,6 +219,7 @@ func (o *OLM) unpackWaits(sub *unstructured.Unstructured, job string) (time.Dura
 	}
 	left := o.watches.Left(job+"/unpack timeout", o.options.UnpackTimeout)
 	if left == 0 {
+		o.timedOut[job] = true
 		dropCondition(sub, bundleUnpacking)
 		setCondition(sub, bundleUnpackFailed, "True", bundleUnpackFailed,
 			"bundle unpacking failed. Reason: DeadlineExceeded, and Message: Job was active longer than specified deadline")

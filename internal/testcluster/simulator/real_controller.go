@@ -42,8 +42,7 @@ func (c RealController) Start(ctx context.Context, loadBalancerClass string) (Op
 	p.cmd = exec.CommandContext(ctx, c.Binary, args...) //nolint:gosec // the test says which program to run
 	p.cmd.Cancel = func() error { return p.signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = stopGrace
-	// A test that is killed takes the program with it.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	p.cmd.SysProcAttr = endsWithParent()
 	if err := p.start(c.LogFile); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", c.Binary, err)
 	}
