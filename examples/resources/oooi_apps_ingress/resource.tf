@@ -1,3 +1,11 @@
+terraform {
+  required_providers {
+    oooi = {
+      source = "densityops/oooi"
+    }
+  }
+}
+
 resource "oooi_apps_ingress" "example" {
   hosted_cluster_ref = { name = "example-hcp" }
 
