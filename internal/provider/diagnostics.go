@@ -1,0 +1,318 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/densityops/terraform-provider-oooi/internal/appsingress"
+)
+
+// This file is the only place where texts for users are composed. A summary says what did not happen, without the names of
+// objects, so that equal failures can be grouped; details always have one order. Golden files hold them.
+
+// valueRefused is a value that can never work. problem says what was seen, remedy what to write instead.
+func valueRefused(p path.Path, problem, remedy string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(p, "A value of the configuration cannot be used",
+		fmt.Sprintf("%s: %s.\n\n%s.", p, problem, remedy))
+}
+
+// configRefused is a value that cannot work with what is in the clusters.
+func configRefused(e *appsingress.ConfigError) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(attributePath(e.Attribute), "The configuration does not fit the clusters",
+		fmt.Sprintf("%s: %s.\n\n%s. Nothing was changed in any cluster.", e.Attribute, e.Problem, upperFirst(e.Remedy)))
+}
+
+// attributePath reads "metallb.ip_address_pool_range".
+func attributePath(text string) path.Path {
+	steps := strings.Split(text, ".")
+	p := path.Root(steps[0])
+	for _, step := range steps[1:] {
+		p = p.AtName(step)
+	}
+	return p
+}
+
+// attachmentModeMissing refuses what only the oooi operator can do.
+func attachmentModeMissing(p path.Path, seen string) diag.Diagnostic {
+	return valueRefused(p, seen+", which calls for attachment mode, and this version of the provider has direct mode only",
+		"Publish in a DNSServer and a ProxyServer that no Infra owns: leave infra_ref and mode out, and name them in publish. "+
+			"To get only an endpoint, leave publish out too")
+}
+
+// modeUnread is an unset mode that cannot be decided at apply either.
+func modeUnread(err error) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root("infra_ref"), summaryOf(verbCreate, err),
+		"The management cluster did not say whether the Infra of infra_ref exists, so the mode is not known, and nothing was done.\n\n"+
+			"Check the provider block and the network, and that the user may get that Infra.\n"+
+			"Look further: kubectl get infras.hostedcluster.densityops.com --all-namespaces\n\nError: "+err.Error())
+}
+
+// providerArgumentsRefused is a provider block that contradicts itself.
+func providerArgumentsRefused(err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("The provider's arguments cannot be used",
+		fmt.Sprintf("%s.\n\nCorrect the provider block or the environment. No connection was made.", upperFirst(err.Error())))
+}
+
+// providerUnknown is a verb that needs a cluster while the provider's arguments are unknown.
+func providerUnknown(v verb) diag.Diagnostic {
+	return diag.NewErrorDiagnostic(summaryOf(v, nil),
+		"An argument of the provider is not known yet, so there is no connection to the management cluster.\n\n"+
+			"Create what the provider's arguments come from first, with terraform apply -target=ADDRESS, then apply everything.")
+}
+
+// clusterUnread is a management cluster that cannot even be identified.
+func clusterUnread(v verb, err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic(summaryOf(v, err),
+		"The management cluster could not be identified by the UID of its namespace kube-system, so nothing was done.\n\n"+
+			"Check the provider block, the network, and that the user may get that namespace.\n"+
+			"Look further: kubectl get namespace kube-system\n\nError: "+err.Error())
+}
+
+// clusterChanged is another management cluster under the same configuration.
+func clusterChanged(made, found string) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("The management cluster is another one than before",
+		fmt.Sprintf("The ingress was made in the cluster whose namespace kube-system has the UID %s, "+
+			"and the provider block now leads to one with %s. The state is unchanged, and so are the clusters.\n\n"+
+			"Correct the provider block, its context or its environment variables. "+
+			"If the cluster was rebuilt and the ingress is really gone: terraform state rm ADDRESS.\n"+
+			"Look further: kubectl get namespace kube-system -o jsonpath='{.metadata.uid}'", made, found))
+}
+
+// addressMoved is a planned address that another one has replaced by the time of the apply.
+func addressMoved(planned, found appsingress.Endpoint) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("The address moved between plan and apply",
+		fmt.Sprintf("The plan was made for %s, and the ingress has %s now. The ingress itself is up to date, and so is the state; "+
+			"what uses its address in this run was planned with the old one.\n\nRun terraform apply again.", orNone(planned), orNone(found)))
+}
+
+func orNone(e appsingress.Endpoint) string {
+	if e.IsZero() {
+		return "no address"
+	}
+	return e.String()
+}
+
+// leftBehind is something that a destroy could not or must not remove.
+func leftBehind(text string) diag.Diagnostic {
+	return diag.NewWarningDiagnostic("Something was left in place", upperFirst(text))
+}
+
+// providerDefect is what cannot happen.
+func providerDefect(doing string, err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("The provider has a defect", fmt.Sprintf("Error in %s: %s\n\nPlease report it.", doing, err))
+}
+
+// failed is a verb that a driver did not bring to its end. Refused values get an error each, on their attribute, so that one
+// run tells them all; any other failure is one error.
+func failed(op operation, elapsed time.Duration, err error) diag.Diagnostics {
+	configs, foreign := refusals(err)
+	var diags diag.Diagnostics
+	for _, refused := range configs {
+		diags.Append(configRefused(refused))
+	}
+	if len(configs) > 0 && len(foreign) == 0 {
+		return diags
+	}
+	var step *appsingress.StepError
+	if !errors.As(err, &step) {
+		step = &appsingress.StepError{Err: err}
+	}
+	parts := []string{
+		where(step),
+		lastSeen(step),
+		timeSpent(op, elapsed, step),
+		existing(op.verb, step),
+		next(op.verb, err),
+		wayOut(op.verb, foreign),
+		"Look further: " + lookFurther(op.spec, step.Name),
+		"Error: " + rawError(step.Err, foreign),
+	}
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
+	diags.AddError(summaryOf(op.verb, err), strings.Join(parts, "\n"))
+	return diags
+}
+
+// refusals finds every refusal in a tree of errors.
+func refusals(err error) (configs []*appsingress.ConfigError, foreign []*appsingress.OwnershipError) {
+	switch e := err.(type) { //nolint:errorlint // the tree is walked here
+	case *appsingress.ConfigError:
+		return []*appsingress.ConfigError{e}, nil
+	case *appsingress.OwnershipError:
+		return nil, []*appsingress.OwnershipError{e}
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			c, f := refusals(inner)
+			configs, foreign = append(configs, c...), append(foreign, f...)
+		}
+		return configs, foreign
+	case interface{ Unwrap() error }:
+		return refusals(e.Unwrap())
+	}
+	return nil, nil
+}
+
+// rawError leaves out the refused values beside foreign objects: each has an error of its own.
+func rawError(err error, foreign []*appsingress.OwnershipError) string {
+	if len(foreign) == 0 {
+		return err.Error()
+	}
+	texts := make([]string, 0, len(foreign))
+	for _, e := range foreign {
+		texts = append(texts, e.Error())
+	}
+	return strings.Join(texts, "\n")
+}
+
+// summaryOf says what did not happen.
+func summaryOf(v verb, err error) string {
+	text := map[verb]string{
+		verbCreate: "The apps ingress was not created",
+		verbRead:   "The apps ingress could not be read",
+		verbUpdate: "The apps ingress was not updated",
+		verbDelete: "The apps ingress was not removed",
+	}[v]
+	switch {
+	case errors.Is(err, context.Canceled):
+		return text + ": interrupted"
+	case errors.Is(err, context.DeadlineExceeded):
+		return text + " in time"
+	}
+	return text
+}
+
+func where(e *appsingress.StepError) string {
+	if e.Of == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("Step %d of %d: %s", e.Step, e.Of, e.Name)
+	if e.Object != "" {
+		text += "\nObject: " + e.Object
+	}
+	return text
+}
+
+func lastSeen(e *appsingress.StepError) string {
+	var lines []string
+	if e.Last != "" {
+		lines = append(lines, "Last seen: "+e.Last)
+	}
+	for _, event := range e.Events {
+		lines = append(lines, "Event: "+event)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// timeSpent tells each step's time, the total, and what gives more.
+func timeSpent(op operation, elapsed time.Duration, e *appsingress.StepError) string {
+	spent := make([]string, 0, len(e.Done)+1)
+	for _, done := range append(e.Done, appsingress.StepTime{Name: e.Name, Elapsed: e.Elapsed}) {
+		if done.Name != "" {
+			spent = append(spent, done.Name+" "+shortDuration(done.Elapsed))
+		}
+	}
+	text := fmt.Sprintf("Time: %s of %s", shortDuration(elapsed), shortDuration(op.budget))
+	if len(spent) > 0 {
+		text += " (" + strings.Join(spent, ", ") + ")"
+	}
+	return text + fmt.Sprintf("; timeouts.%s gives more", op.verb)
+}
+
+func existing(v verb, e *appsingress.StepError) string {
+	switch {
+	case v == verbRead:
+		return ""
+	case len(e.Exists) == 0:
+		return "Exists now: nothing of this ingress"
+	}
+	return "Exists now: " + strings.Join(e.Exists, ", ")
+}
+
+// next is what the next run will do.
+func next(v verb, err error) string {
+	switch {
+	case v == verbRead:
+		return "Next: the state is unchanged, and the next refresh tries again"
+	case v == verbUpdate:
+		return "Next: the state is the one from before, and the next apply goes on where this one stopped"
+	case v == verbDelete:
+		return "Next: the state is kept, and the next destroy goes on where this one stopped"
+	case refusedBeforeWriting(err):
+		return "Next: the ingress is not in the state, and the next apply starts afresh"
+	}
+	return "Next: Terraform takes the ingress for tainted and would replace it. To go on where it stopped, run " +
+		"terraform untaint ADDRESS, then apply. Destroy removes what exists"
+}
+
+// wayOut is what to do about objects of somebody else.
+func wayOut(v verb, foreign []*appsingress.OwnershipError) string {
+	switch {
+	case len(foreign) == 0 || v == verbDelete || v == verbRead:
+		return ""
+	case foreign[0].Owner != "":
+		return "Way out: choose another name in the configuration, or remove the other apps ingress first"
+	}
+	return "Way out: remove or rename that object, choose another name in the configuration, or set adopt_existing = true " +
+		"to take it over, after which destroy leaves it in place"
+}
+
+// refusedBeforeWriting says that a create was refused with nothing of the ingress in any cluster.
+func refusedBeforeWriting(err error) bool {
+	var step *appsingress.StepError
+	if errors.As(err, &step) && len(step.Exists) > 0 {
+		return false
+	}
+	configs, foreign := refusals(err)
+	return len(configs)+len(foreign) > 0
+}
+
+// lookFurther is one command, for the step that failed.
+func lookFurther(spec appsingress.Spec, step string) string {
+	const hosted = "kubectl --kubeconfig HOSTED-KUBECONFIG"
+	switch step {
+	case "worker":
+		return hosted + " get nodes"
+	case "operator":
+		return fmt.Sprintf("%s -n %s get subscriptions.operators.coreos.com,installplans,csv", hosted, spec.MetalLB.Namespace)
+	case "metallb", "address pool":
+		return fmt.Sprintf("%s -n %s get metallb,ipaddresspool,l2advertisement -o yaml", hosted, spec.MetalLB.Namespace)
+	case "service", "endpoint":
+		return fmt.Sprintf("%s -n %s describe service %s", hosted, spec.Service.Namespace, spec.Service.Name)
+	case "publication":
+		return fmt.Sprintf("kubectl -n %s get dnsserver,proxyserver -o yaml", spec.Namespace)
+	}
+	if spec.HostedCluster.IsZero() {
+		return hosted + " get nodes"
+	}
+	return fmt.Sprintf("kubectl -n %s get hostedcluster %s -o yaml", spec.HostedCluster.Namespace, spec.HostedCluster.Name)
+}
+
+// shortDuration is "30m" and not "30m0s", and has no more digits than a reader wants.
+func shortDuration(d time.Duration) string {
+	if d >= time.Second {
+		d = d.Round(time.Second)
+	} else {
+		d = d.Round(time.Millisecond)
+	}
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+func upperFirst(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}

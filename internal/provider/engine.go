@@ -1,0 +1,62 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/densityops/terraform-provider-oooi/internal/appsingress"
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
+)
+
+// engine is all that the resources need from below. Tests drive the resources with a scripted one and no cluster.
+type engine interface {
+	// Driver does the whole job for one ingress. previous is the spec of the prior state on update, nil otherwise.
+	Driver(spec appsingress.Spec, previous *appsingress.Spec) appsingress.Driver
+
+	// ResolveMode says which mode an unset one means. known is false when that cannot be said yet.
+	ResolveMode(ctx context.Context, spec appsingress.Spec) (mode appsingress.Mode, known bool, err error)
+
+	// ClusterUID identifies the management cluster.
+	ClusterUID(ctx context.Context) (string, error)
+}
+
+// connectFunc makes the engine from the provider's arguments. It must not connect and must not read a file: it runs at
+// every plan, also before the cluster exists.
+type connectFunc func(config kube.Config) (engine, error)
+
+// clusterEngine is the engine on real clusters.
+type clusterEngine struct {
+	management *kube.Cluster
+	clusters   *kube.Clusters
+}
+
+// connect is the connectFunc of the released provider.
+func connect(config kube.Config) (engine, error) {
+	if err := config.Validate(os.Getenv); err != nil {
+		return nil, fmt.Errorf("reading the provider's arguments: %w", err)
+	}
+	return &clusterEngine{
+		management: kube.NewCluster("management cluster", config.Loader(os.Getenv)),
+		clusters:   &kube.Clusters{},
+	}, nil
+}
+
+// Driver implements engine.
+func (e *clusterEngine) Driver(spec appsingress.Spec, previous *appsingress.Spec) appsingress.Driver {
+	return appsingress.New(e.management, e.clusters, spec, previous)
+}
+
+// ResolveMode implements engine.
+func (e *clusterEngine) ResolveMode(ctx context.Context, spec appsingress.Spec) (appsingress.Mode, bool, error) {
+	return appsingress.ResolveMode(ctx, e.management, spec)
+}
+
+// ClusterUID implements engine.
+func (e *clusterEngine) ClusterUID(ctx context.Context) (string, error) {
+	uid, err := e.management.UID(ctx)
+	if err != nil {
+		return "", err //nolint:wrapcheck // kube names verb, object and cluster already
+	}
+	return string(uid), nil
+}

@@ -1,0 +1,39 @@
+package provider
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestMain makes Terraform independent of the machine: no CLI configuration, and the Terraform on the path when there is one.
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "oooi-provider-test")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	cli := filepath.Join(dir, "terraformrc")
+	env := map[string]string{"TF_CLI_CONFIG_FILE": cli, "CHECKPOINT_DISABLE": "1"}
+	if terraform, err := exec.LookPath("terraform"); err == nil && os.Getenv("TF_ACC_TERRAFORM_PATH") == "" {
+		env["TF_ACC_TERRAFORM_PATH"] = terraform
+	}
+	for name, value := range env {
+		if err := os.Setenv(name, value); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	if err := os.WriteFile(cli, nil, 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
