@@ -21,14 +21,17 @@ type Event struct {
 
 // Events are the events about an object, newest last. The API server drops them after an hour or so.
 func (c *Cluster) Events(ctx context.Context, ref Ref) ([]Event, error) {
-	about := fields.Set{"involvedObject.kind": ref.Resource.Kind, "involvedObject.name": ref.Name}
+	about := []fields.Selector{
+		fields.OneTermEqualSelector("involvedObject.kind", ref.Resource.Kind),
+		fields.OneTermEqualSelector("involvedObject.name", ref.Name),
+	}
 	namespace := ref.Namespace
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault // where the events of cluster-scoped objects are
 	} else {
-		about["involvedObject.namespace"] = namespace
+		about = append(about, fields.OneTermEqualSelector("involvedObject.namespace", namespace))
 	}
-	opts := metav1.ListOptions{FieldSelector: about.AsSelector().String()}
+	opts := metav1.ListOptions{FieldSelector: fields.AndSelectors(about...).String()}
 	list, err := c.List(ctx, NewResource("v1", "events", "Event"), namespace, opts)
 	if err != nil {
 		return nil, err

@@ -14,8 +14,8 @@ import (
 const (
 	firstReopen = 200 * time.Millisecond
 	mostReopen  = 5 * time.Second
-	quiet       = time.Second      // after so long without an event, the next one is news
-	lastingFrom = 10 * time.Second // a watch that lived so long ended for no reason that would end the next one at once
+	quiet       = time.Second     // after so long without an event, the next one is news
+	lastingFrom = 5 * time.Second // a watch that lived so long ended for no reason that would end the next one at once
 )
 
 // openWatch opens a watch at a resource version; empty is "from now on".
