@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster"
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster/simulator"
+)
+
+// The names that examples/demo uses.
+const (
+	clusterName = "demo"
+	baseDomain  = "clusters.example.com"
+	poolName    = "apps-pool"
+)
+
+// workerDelay is how long the hosted cluster is without a worker.
+const workerDelay = 3 * time.Second
+
+// delays are short, and long enough to see each wait.
+func delays() simulator.Delays {
+	const moment = 500 * time.Millisecond
+	return simulator.Delays{
+		NodeReady: workerDelay, Kubeconfig: moment, HostedClusterDelete: moment, Resolve: moment, Unpack: 2 * moment, CRDs: moment,
+		CSVPhase: moment, MetalLBStart: 2 * moment, MetalLBRemove: moment,
+	}
+}
+
+var (
+	dnsServers     = schema.GroupVersionResource{Group: "hostedcluster.densityops.com", Version: "v1alpha1", Resource: "dnsservers"}
+	proxyServers   = schema.GroupVersionResource{Group: "hostedcluster.densityops.com", Version: "v1alpha1", Resource: "proxyservers"}
+	services       = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	subscriptions  = schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "subscriptions"}
+	csvs           = schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"}
+	metallbs       = schema.GroupVersionResource{Group: "metallb.io", Version: "v1beta1", Resource: "metallbs"}
+	pools          = schema.GroupVersionResource{Group: "metallb.io", Version: "v1beta1", Resource: "ipaddresspools"}
+	advertisements = schema.GroupVersionResource{Group: "metallb.io", Version: "v1beta1", Resource: "l2advertisements"}
+)
+
+// clusters are a management and a hosted cluster, and what runs in them.
+type clusters struct {
+	managementKubeconfig string
+	hostedKubeconfig     string
+
+	environment *testcluster.Environment
+	pair        *testcluster.Pair
+	simulators  *simulator.Simulators
+}
+
+// startClusters starts everything; what it started is gone again when it fails. MetalLB logs into dir.
+func startClusters(ctx context.Context, dir string) (_ *clusters, err error) {
+	environment, err := testcluster.NewEnvironment(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("starting etcd: %w", err)
+	}
+	c := &clusters{environment: environment}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.stop())
+		}
+	}()
+	if c.pair, err = environment.NewPair(ctx); err != nil {
+		return nil, fmt.Errorf("starting the API servers: %w", err)
+	}
+	c.managementKubeconfig = c.pair.Management.Kubeconfig(testcluster.UserProvider)
+	c.hostedKubeconfig = c.pair.Hosted.Kubeconfig(testcluster.UserProvider)
+	if err := c.createPublishers(ctx); err != nil {
+		return nil, err
+	}
+	config, err := c.simulatorConfig(filepath.Join(dir, "metallb.log"))
+	if err != nil {
+		return nil, err
+	}
+	// Not ended by Ctrl-C: while Terraform stops, and destroys, its clusters have to live.
+	if c.simulators, err = simulator.Start(context.WithoutCancel(ctx), config); err != nil {
+		return nil, fmt.Errorf("starting the simulators: %w", err)
+	}
+	return c, nil
+}
+
+func (c *clusters) stop() error {
+	var err error
+	if c.simulators != nil {
+		err = c.simulators.Stop()
+	}
+	return errors.Join(err, c.environment.Close())
+}
+
+func (c *clusters) simulatorConfig(metallbLog string) (simulator.Config, error) {
+	crds, err := testcluster.MetalLBCRDs()
+	if err != nil {
+		return simulator.Config{}, fmt.Errorf("reading MetalLB's CRDs: %w", err)
+	}
+	binary, err := testcluster.Binary("metallb-controller")
+	if err != nil {
+		return simulator.Config{}, fmt.Errorf("looking for MetalLB: %w", err)
+	}
+	metallb := simulator.RealController{
+		Binary:     binary,
+		Kubeconfig: c.pair.Hosted.Kubeconfig(testcluster.UserMetalLB),
+		Namespace:  "openshift-operators",
+		LogFile:    metallbLog,
+	}
+	return simulator.Config{
+		Management: c.pair.Management.REST(testcluster.UserSimulator),
+		Hosted:     c.pair.Hosted.REST(testcluster.UserSimulator),
+		Delays:     delays(),
+		Workers:    []simulator.Node{{Name: "worker-1"}},
+		OLM:        &simulator.OLMOptions{CRDs: crds},
+		MetalLB:    &simulator.MetalLBOperatorOptions{Start: metallb.Start},
+		HostedClusters: []simulator.HostedCluster{{
+			Name: clusterName, BaseDomain: baseDomain, Kubeconfig: c.pair.Hosted.KubeconfigBytes(testcluster.UserProvider),
+		}},
+	}, nil
+}
+
+// createPublishers makes the DNSServer and the ProxyServer, which serve another cluster already.
+func (c *clusters) createPublishers(ctx context.Context) error {
+	dns := publisher("DNSServer", "shared-dns", map[string]any{
+		"networkConfig":       map[string]any{"serverIP": "198.51.100.3", "proxyIP": "198.51.100.4", "internalProxyIP": "172.30.0.80"},
+		"hostedClusterDomain": baseDomain,
+		"staticEntries":       []any{map[string]any{"hostname": "api.other." + baseDomain, "ip": "198.51.100.9"}},
+	})
+	proxy := publisher("ProxyServer", "shared-proxy", map[string]any{
+		"networkConfig": map[string]any{"serverIP": "198.51.100.4"},
+		"backends": []any{map[string]any{
+			"name": "other-api", "hostname": "api.other." + baseDomain, "port": int64(6443),
+			"targetService": "kube-apiserver", "targetPort": int64(6443), "targetNamespace": "clusters-other",
+		}},
+	})
+	client := c.pair.Management.Dynamic(testcluster.UserAdmin)
+	for resource, object := range map[schema.GroupVersionResource]*unstructured.Unstructured{dnsServers: dns, proxyServers: proxy} {
+		_, err := client.Resource(resource).Namespace(object.GetNamespace()).Create(ctx, object, metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func publisher(kind, name string, spec map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "hostedcluster.densityops.com/v1alpha1", "kind": kind,
+		"metadata": map[string]any{"namespace": "clusters", "name": name},
+		"spec":     spec,
+	}}
+}
+
+// moment is something that happened in a cluster.
+type moment struct {
+	after time.Duration
+	text  string
+}
+
+// moments are what happened since start, each event once.
+func (c *clusters) moments(start time.Time) []moment {
+	var all []moment
+	seen := map[simulator.Event]bool{}
+	for _, m := range c.simulators.Timeline().Moments() {
+		if seen[m.Event] {
+			continue
+		}
+		seen[m.Event] = true
+		text := string(m.Event)
+		if m.Event == simulator.AddressAssigned {
+			text += ": " + m.Detail
+		}
+		all = append(all, moment{after: m.At.Sub(start), text: text})
+	}
+	return all
+}
+
+// breakThings does behind Terraform's back what people do, and says what.
+func (c *clusters) breakThings(ctx context.Context) ([]string, error) {
+	hosted := c.pair.Hosted.Dynamic(testcluster.UserTest)
+	advertisement := "advertise-" + poolName
+	err := hosted.Resource(advertisements).Namespace("openshift-operators").Delete(ctx, advertisement, metav1.DeleteOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("deleting the L2Advertisement: %w", err)
+	}
+	patch := []byte(`{"spec":{"selector":{"tier":"canary"}}}`)
+	_, err = hosted.Resource(services).Namespace("openshift-ingress").Patch(ctx, "oooi-ingress", types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	if err != nil {
+		return nil, fmt.Errorf("editing the Service: %w", err)
+	}
+	return []string{
+		"deleted L2Advertisement openshift-operators/" + advertisement + ": nobody announces the address any more",
+		"added tier=canary to the selector of Service openshift-ingress/oooi-ingress: no router pod matches any more",
+	}, nil
+}
+
+// leftovers are the objects of the kinds that the provider makes, those that were there before it excepted.
+func (c *clusters) leftovers(ctx context.Context) ([]string, error) {
+	client := c.pair.Hosted.Dynamic(testcluster.UserTest)
+	var left []string
+	for _, resource := range []schema.GroupVersionResource{services, subscriptions, csvs, metallbs, pools, advertisements} {
+		list, err := client.Resource(resource).List(ctx, metav1.ListOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("listing %s: %w", resource.Resource, err)
+		}
+		for i := range list.Items {
+			if object := &list.Items[i]; object.GetNamespace() != metav1.NamespaceDefault {
+				left = append(left, fmt.Sprintf("%s %s/%s", object.GetKind(), object.GetNamespace(), object.GetName()))
+			}
+		}
+	}
+	return left, nil
+}
