@@ -151,7 +151,7 @@ func (p *Proxy) Before(hook func(*http.Request)) {
 // Clear removes all rules and the hook.
 func (p *Proxy) Clear() {
 	p.mutex.Lock()
-	rules := p.rules
+	rules := slices.Clone(p.rules)
 	p.before = nil
 	p.mutex.Unlock()
 	for _, rule := range rules {
