@@ -51,7 +51,9 @@ type event struct {
 }
 
 func newServer() *server {
-	return &server{version: 100, objects: map[string]map[string]any{}, changed: make(chan struct{}), served: []string{"things", "things/status"}}
+	return &server{
+		version: 100, objects: map[string]map[string]any{}, changed: make(chan struct{}), served: []string{"things", "things/status"},
+	}
 }
 
 // cluster is a Cluster that talks to the server.
@@ -228,8 +230,8 @@ func (s *server) serveWatch(w http.ResponseWriter, r *http.Request) {
 		sent = len(s.events)
 		s.mu.Unlock()
 		for _, e := range pending {
-			if e.version > from && json.NewEncoder(w).Encode(e) != nil {
-				return
+			if e.version > from {
+				send(w, e)
 			}
 		}
 		select {
@@ -258,7 +260,12 @@ func answer(w http.ResponseWriter, code int, body any) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(s.Details.RetryAfterSeconds)))
 	}
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // the client may have gone
+	send(w, body)
+}
+
+// send does not mind when the client has gone.
+func send(w io.Writer, body any) {
+	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // objects of the tests' own
 }
 
 func status(code int32, reason metav1.StatusReason) *metav1.Status {
@@ -357,8 +364,6 @@ func ready(obj *unstructured.Unstructured) (kube.Verdict, error) {
 }
 
 var errBroken = fmt.Errorf("it is broken")
-
-func ptr[T any](v T) *T { return &v }
 
 func noEnvironment(string) string { return "" }
 

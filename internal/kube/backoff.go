@@ -22,7 +22,7 @@ type backoff struct {
 func (b *backoff) next() time.Duration {
 	b.current = min(max(b.first, 2*b.current), b.most)
 	half := b.current / 2
-	return half + rand.N(half+1)
+	return half + rand.N(half+1) //nolint:gosec // nothing secret about it
 }
 
 func (b *backoff) reset() { b.current = 0 }

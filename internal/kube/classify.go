@@ -82,22 +82,37 @@ func isTransientStatus(err error, status metav1.Status) bool {
 	}
 }
 
-// isTransientNetwork is a connection that failed on the way. A name that does not exist is not: it is most likely mistyped.
+// isTransientNetwork is a connection that failed on the way. A name that does not exist is not, it is most likely mistyped;
+// neither is a server that does not speak TLS, or that refuses ours.
 func isTransientNetwork(err error) bool {
-	var name *net.DNSError
-	if errors.As(err, &name) {
+	var (
+		name  *net.DNSError
+		alert tls.AlertError
+		plain tls.RecordHeaderError
+		errno syscall.Errno
+		gone  *lost
+	)
+	switch {
+	case errors.As(err, &name):
 		return !name.IsNotFound
-	}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	case errors.As(err, &alert), errors.As(err, &plain), errors.Is(err, http.ErrSchemeMismatch):
+		return false
+	case errors.As(err, &gone):
+		return true
+	case errors.As(err, &errno):
 		return isTransientErrno(errno)
+	default:
+		return utilnet.IsTimeout(err) || utilnet.IsProbableEOF(lastOf(err)) || utilnet.IsHTTP2ConnectionLost(err) || isHTTP2(err)
 	}
+}
+
+// isHTTP2 is a stream that ended while its answer was read.
+func isHTTP2(err error) bool {
 	var (
 		goAway http2.GoAwayError
 		stream http2.StreamError
 	)
-	return utilnet.IsTimeout(err) || utilnet.IsProbableEOF(lastOf(err)) || utilnet.IsHTTP2ConnectionLost(err) ||
-		errors.As(err, &goAway) || errors.As(err, &stream)
+	return errors.As(err, &goAway) || errors.As(err, &stream)
 }
 
 func isTransientErrno(errno syscall.Errno) bool {

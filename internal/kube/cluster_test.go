@@ -103,7 +103,7 @@ func TestModifyTurnHonoursContext(t *testing.T) {
 		var first sync.WaitGroup
 		first.Go(func() {
 			_, err := cluster.Modify(t.Context(), thing, func(*unstructured.Unstructured) (bool, error) {
-				time.Sleep(10 * time.Second)
+				<-time.After(10 * time.Second)
 				return false, nil
 			})
 			if err != nil {
@@ -114,7 +114,8 @@ func TestModifyTurnHonoursContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
-		if _, err := cluster.Modify(ctx, thing, add("late")); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+		_, err := cluster.Modify(ctx, thing, add("late"))
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
 			t.Errorf("got %v after %s", err, time.Since(start))
 		}
 		first.Wait()
@@ -177,9 +178,10 @@ func TestWritesSayWhoWrites(t *testing.T) {
 		return nil
 	})
 	cluster := s.cluster()
-	obj := must[*unstructured.Unstructured](t)(cluster.Apply(t.Context(), thing, thing.Object(), kube.ApplyOptions{Force: true, DryRun: true}))
+	dry := kube.ApplyOptions{Force: true, DryRun: true}
+	must[*unstructured.Unstructured](t)(cluster.Apply(t.Context(), thing, thing.Object(), dry))
 	must[*unstructured.Unstructured](t)(cluster.Apply(t.Context(), thing, thing.Object(), kube.ApplyOptions{}))
-	obj = must[*unstructured.Unstructured](t)(cluster.Get(t.Context(), thing))
+	obj := must[*unstructured.Unstructured](t)(cluster.Get(t.Context(), thing))
 	must[*unstructured.Unstructured](t)(cluster.Update(t.Context(), thing, obj))
 	must[*unstructured.Unstructured](t)(cluster.Patch(t.Context(), thing, []byte(`{}`), "another"))
 	want := []string{
@@ -227,7 +229,7 @@ func TestUnauthorizedReadsCredentialsAgain(t *testing.T) {
 		})
 		var loads atomic.Int32
 		cluster := kube.NewCluster("test cluster", func(context.Context) (*rest.Config, error) {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			config := s.config()
 			config.BearerToken = map[int32]string{1: "old", 2: "new"}[loads.Add(1)]
 			return config, nil

@@ -8,8 +8,8 @@ type Clusters struct {
 	byKey map[string]*Cluster
 }
 
-// Get is the cluster of this key. It is made at the first call: make must not block, and connects to nothing.
-func (cs *Clusters) Get(key string, make func() *Cluster) *Cluster {
+// Get is the cluster of this key. It is made at the first call: open must not block, and connects to nothing.
+func (cs *Clusters) Get(key string, open func() *Cluster) *Cluster {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if known := cs.byKey[key]; known != nil {
@@ -18,6 +18,6 @@ func (cs *Clusters) Get(key string, make func() *Cluster) *Cluster {
 	if cs.byKey == nil {
 		cs.byKey = map[string]*Cluster{}
 	}
-	cs.byKey[key] = make()
+	cs.byKey[key] = open()
 	return cs.byKey[key]
 }

@@ -75,20 +75,32 @@ func TestConfigSources(t *testing.T) {
 		env    map[string]string
 		want   seen
 	}{
-		"file":                     {kube.Config{ConfigPath: &file}, nil, fileA},
-		"file at home":             {kube.Config{ConfigPath: ptr("~/config")}, map[string]string{"HOME": dir}, fileA},
-		"file of the environment":  {kube.Config{}, map[string]string{"KUBE_CONFIG_PATH": file}, fileA},
-		"empty is not set":         {kube.Config{ConfigPath: ptr(""), Host: ptr("")}, map[string]string{"KUBE_CONFIG_PATH": file}, fileA},
-		"argument over variable":   {kube.Config{ConfigPath: &file}, map[string]string{"KUBE_CONFIG_PATHS": other}, fileA},
-		"files":                    {kube.Config{ConfigPaths: []string{file, other}}, nil, fileA},
-		"files, first wins":        {kube.Config{ConfigPaths: []string{other, file}, ConfigContext: ptr("a")}, nil, seen{host: "https://never", token: "file-token"}},
-		"files of the environment": {kube.Config{}, map[string]string{"KUBE_CONFIG_PATHS": other + ":" + file}, seen{host: "https://c.example.com", token: "file-token"}},
-		"context":                  {kube.Config{ConfigPath: &file, ConfigContext: ptr("b")}, nil, fileB},
-		"context of environment":   {kube.Config{ConfigPath: &file}, map[string]string{"KUBE_CTX": "b"}, fileB},
-		"context over variable":    {kube.Config{ConfigPath: &file, ConfigContext: ptr("a")}, map[string]string{"KUBE_CTX": "b"}, fileA},
-		"cluster and user":         {kube.Config{ConfigPath: &file, ConfigContextCluster: ptr("b"), ConfigContextAuthInfo: ptr("a")}, nil, seen{host: fileB.host, tlsName: fileB.tlsName, ca: "CA", token: "file-token"}},
-		"host and token":           {kube.Config{Host: ptr("https://h:1"), Token: ptr("t")}, nil, seen{host: "https://h:1", token: "t"}},
-		"host without scheme":      {kube.Config{Host: ptr("h:1"), Token: ptr("t")}, nil, seen{host: "https://h:1", token: "t"}},
+		"file":                    {kube.Config{ConfigPath: &file}, nil, fileA},
+		"file at home":            {kube.Config{ConfigPath: new("~/config")}, map[string]string{"HOME": dir}, fileA},
+		"file of the environment": {kube.Config{}, map[string]string{"KUBE_CONFIG_PATH": file}, fileA},
+		"empty is not set":        {kube.Config{ConfigPath: new(""), Host: new("")}, map[string]string{"KUBE_CONFIG_PATH": file}, fileA},
+		"argument over variable":  {kube.Config{ConfigPath: &file}, map[string]string{"KUBE_CONFIG_PATHS": other}, fileA},
+		"files":                   {kube.Config{ConfigPaths: []string{file, other}}, nil, fileA},
+		"files, first wins": {
+			kube.Config{ConfigPaths: []string{other, file}, ConfigContext: new("a")},
+			nil,
+			seen{host: "https://never", token: "file-token"},
+		},
+		"files of the environment": {
+			kube.Config{},
+			map[string]string{"KUBE_CONFIG_PATHS": other + ":" + file},
+			seen{host: "https://c.example.com", token: "file-token"},
+		},
+		"context":                {kube.Config{ConfigPath: &file, ConfigContext: new("b")}, nil, fileB},
+		"context of environment": {kube.Config{ConfigPath: &file}, map[string]string{"KUBE_CTX": "b"}, fileB},
+		"context over variable":  {kube.Config{ConfigPath: &file, ConfigContext: new("a")}, map[string]string{"KUBE_CTX": "b"}, fileA},
+		"cluster and user": {
+			kube.Config{ConfigPath: &file, ConfigContextCluster: new("b"), ConfigContextAuthInfo: new("a")},
+			nil,
+			seen{host: fileB.host, tlsName: fileB.tlsName, ca: "CA", token: "file-token"},
+		},
+		"host and token":      {kube.Config{Host: new("https://h:1"), Token: new("t")}, nil, seen{host: "https://h:1", token: "t"}},
+		"host without scheme": {kube.Config{Host: new("h:1"), Token: new("t")}, nil, seen{host: "https://h:1", token: "t"}},
 		"all of the environment": {
 			kube.Config{},
 			map[string]string{
@@ -97,17 +109,57 @@ func TestConfigSources(t *testing.T) {
 			},
 			seen{host: "https://h", cert: "C", ca: "A", tlsName: "n", proxy: true},
 		},
-		"exec":                       {kube.Config{Host: ptr("https://h"), Exec: plugin}, nil, seen{host: "https://h", command: "plugin"}},
-		"exec over variable":         {kube.Config{Host: ptr("https://h"), Exec: plugin}, map[string]string{"KUBE_TOKEN": "t"}, seen{host: "https://h", command: "plugin"}},
-		"token over file's user":     {kube.Config{ConfigPath: &file, ConfigContext: ptr("b"), Token: ptr("t")}, nil, seen{host: fileB.host, tlsName: fileB.tlsName, ca: "CA", token: "t"}},
-		"token over certificate var": {kube.Config{Host: ptr("https://h"), Token: ptr("t")}, map[string]string{"KUBE_CLIENT_CERT_DATA": "C", "KUBE_CLIENT_KEY_DATA": "K"}, seen{host: "https://h", token: "t"}},
-		"host over file":             {kube.Config{ConfigPath: &file, ConfigContext: ptr("b"), Host: ptr("https://h")}, nil, seen{host: "https://h", ca: "CA", cert: "CERT"}},
-		"host variable over file":    {kube.Config{ConfigPath: &file}, map[string]string{"KUBE_HOST": "https://h"}, seen{host: "https://h", token: "file-token", insecure: true}},
-		"verified in spite of file":  {kube.Config{ConfigPath: &file, Insecure: ptr(false)}, nil, seen{host: fileA.host, token: "file-token"}},
-		"insecure in spite of file":  {kube.Config{ConfigPath: &file, ConfigContext: ptr("b"), Insecure: ptr(true)}, nil, seen{host: fileB.host, tlsName: fileB.tlsName, cert: "CERT", insecure: true}},
-		"authority over variable":    {kube.Config{Host: ptr("https://h"), ClusterCACertificate: ptr("A")}, map[string]string{"KUBE_INSECURE": "true"}, seen{host: "https://h", ca: "A"}},
-		"insecure over variable":     {kube.Config{Host: ptr("https://h"), Insecure: ptr(true)}, map[string]string{"KUBE_CLUSTER_CA_CERT_DATA": "A"}, seen{host: "https://h", insecure: true}},
-		"foreign context variable":   {kube.Config{Host: ptr("https://h")}, map[string]string{"KUBE_CTX": "x"}, seen{host: "https://h"}},
+		"exec": {
+			kube.Config{Host: new("https://h"), Exec: plugin},
+			nil,
+			seen{host: "https://h", command: "plugin"},
+		},
+		"exec over variable": {
+			kube.Config{Host: new("https://h"), Exec: plugin},
+			map[string]string{"KUBE_TOKEN": "t"},
+			seen{host: "https://h", command: "plugin"},
+		},
+		"token over file's user": {
+			kube.Config{ConfigPath: &file, ConfigContext: new("b"), Token: new("t")},
+			nil,
+			seen{host: fileB.host, tlsName: fileB.tlsName, ca: "CA", token: "t"},
+		},
+		"token over certificate var": {
+			kube.Config{Host: new("https://h"), Token: new("t")},
+			map[string]string{"KUBE_CLIENT_CERT_DATA": "C", "KUBE_CLIENT_KEY_DATA": "K"},
+			seen{host: "https://h", token: "t"},
+		},
+		"host over file": {
+			kube.Config{ConfigPath: &file, ConfigContext: new("b"), Host: new("https://h")},
+			nil,
+			seen{host: "https://h", ca: "CA", cert: "CERT"},
+		},
+		"host variable over file": {
+			kube.Config{ConfigPath: &file},
+			map[string]string{"KUBE_HOST": "https://h"},
+			seen{host: "https://h", token: "file-token", insecure: true},
+		},
+		"verified in spite of file": {
+			kube.Config{ConfigPath: &file, Insecure: new(false)},
+			nil,
+			seen{host: fileA.host, token: "file-token"},
+		},
+		"insecure in spite of file": {
+			kube.Config{ConfigPath: &file, ConfigContext: new("b"), Insecure: new(true)},
+			nil,
+			seen{host: fileB.host, tlsName: fileB.tlsName, cert: "CERT", insecure: true},
+		},
+		"authority over variable": {
+			kube.Config{Host: new("https://h"), ClusterCACertificate: new("A")},
+			map[string]string{"KUBE_INSECURE": "true"},
+			seen{host: "https://h", ca: "A"},
+		},
+		"insecure over variable": {
+			kube.Config{Host: new("https://h"), Insecure: new(true)},
+			map[string]string{"KUBE_CLUSTER_CA_CERT_DATA": "A"},
+			seen{host: "https://h", insecure: true},
+		},
+		"foreign context variable": {kube.Config{Host: new("https://h")}, map[string]string{"KUBE_CTX": "x"}, seen{host: "https://h"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -134,15 +186,39 @@ func TestConfigContradictions(t *testing.T) {
 		env    map[string]string
 		names  []string
 	}{
-		"two kinds of path":      {kube.Config{ConfigPath: ptr("a"), ConfigPaths: []string{"b"}}, nil, []string{"config_path", "config_paths"}},
-		"two path variables":     {kube.Config{}, map[string]string{"KUBE_CONFIG_PATH": "a", "KUBE_CONFIG_PATHS": "b"}, []string{"KUBE_CONFIG_PATH", "KUBE_CONFIG_PATHS"}},
-		"insecure and authority": {kube.Config{Insecure: ptr(true), ClusterCACertificate: ptr("x")}, nil, []string{"insecure", "cluster_ca_certificate"}},
-		"the same in variables":  {kube.Config{}, map[string]string{"KUBE_INSECURE": "1", "KUBE_CLUSTER_CA_CERT_DATA": "x"}, []string{"KUBE_INSECURE", "KUBE_CLUSTER_CA_CERT_DATA"}},
-		"token and exec":         {kube.Config{Token: ptr(secret), Exec: &kube.Exec{Command: "c"}}, nil, []string{"token", "exec"}},
-		"certificate and exec":   {kube.Config{ClientCertificate: ptr(secret), ClientKey: ptr(secret), Exec: &kube.Exec{Command: "c"}}, nil, []string{"client_certificate", "exec"}},
-		"certificate alone":      {kube.Config{ClientCertificate: ptr(secret)}, nil, []string{"client_certificate", "client_key"}},
-		"key alone":              {kube.Config{ClientKey: ptr(secret)}, nil, []string{"client_key", "client_certificate"}},
-		"context without file":   {kube.Config{ConfigContext: ptr("x"), Host: ptr("https://h")}, nil, []string{"config_context", "config_path"}},
+		"two kinds of path": {
+			kube.Config{ConfigPath: new("a"), ConfigPaths: []string{"b"}},
+			nil,
+			[]string{"config_path", "config_paths"},
+		},
+		"two path variables": {
+			kube.Config{},
+			map[string]string{"KUBE_CONFIG_PATH": "a", "KUBE_CONFIG_PATHS": "b"},
+			[]string{"KUBE_CONFIG_PATH", "KUBE_CONFIG_PATHS"},
+		},
+		"insecure and authority": {
+			kube.Config{Insecure: new(true), ClusterCACertificate: new("x")},
+			nil,
+			[]string{"insecure", "cluster_ca_certificate"},
+		},
+		"the same in variables": {
+			kube.Config{},
+			map[string]string{"KUBE_INSECURE": "1", "KUBE_CLUSTER_CA_CERT_DATA": "x"},
+			[]string{"KUBE_INSECURE", "KUBE_CLUSTER_CA_CERT_DATA"},
+		},
+		"token and exec": {kube.Config{Token: new(secret), Exec: &kube.Exec{Command: "c"}}, nil, []string{"token", "exec"}},
+		"certificate and exec": {
+			kube.Config{ClientCertificate: new(secret), ClientKey: new(secret), Exec: &kube.Exec{Command: "c"}},
+			nil,
+			[]string{"client_certificate", "exec"},
+		},
+		"certificate alone": {kube.Config{ClientCertificate: new(secret)}, nil, []string{"client_certificate", "client_key"}},
+		"key alone":         {kube.Config{ClientKey: new(secret)}, nil, []string{"client_key", "client_certificate"}},
+		"context without file": {
+			kube.Config{ConfigContext: new("x"), Host: new("https://h")},
+			nil,
+			[]string{"config_context", "config_path"},
+		},
 		"insecure is no boolean": {kube.Config{}, map[string]string{"KUBE_INSECURE": "perhaps"}, []string{"KUBE_INSECURE"}},
 		"exec without command":   {kube.Config{Exec: &kube.Exec{}}, nil, []string{"exec", "command"}},
 	} {
@@ -183,24 +259,64 @@ func TestConfigErrors(t *testing.T) {
 		env    map[string]string
 		names  []string
 	}{
-		"nothing":            {kube.Config{}, nil, []string{"config_path", "KUBE_CONFIG_PATH", "config_paths", "host", "KUBE_HOST", "token", "KUBE_TOKEN", "exec"}},
-		"KUBECONFIG only":    {kube.Config{}, map[string]string{"KUBECONFIG": file, "HOME": dir}, []string{"KUBECONFIG is not read"}},
-		"token only":         {kube.Config{Token: ptr(secret)}, map[string]string{"KUBERNETES_SERVICE_HOST": "h", "KUBERNETES_SERVICE_PORT": "1"}, []string{"host"}},
-		"no such file":       {kube.Config{ConfigPath: ptr("/no/such")}, nil, []string{"argument config_path", "/no/such", "no such file"}},
-		"one of two missing": {kube.Config{}, map[string]string{"KUBE_CONFIG_PATHS": file + ":/no/such"}, []string{"variable KUBE_CONFIG_PATHS", "/no/such"}},
-		"a directory":        {kube.Config{ConfigPath: &dir}, nil, []string{"argument config_path", dir}},
-		"malformed":          {kube.Config{ConfigPath: write("bad", "users:\n- "+secret+"\n\t:")}, nil, []string{"config_path", "malformed"}},
-		"wrong shape":        {kube.Config{ConfigPath: write("shape", "users: "+secret)}, nil, []string{"config_path", "malformed"}},
-		"plain text":         {kube.Config{ConfigPath: write("text", secret)}, nil, []string{"config_path", "malformed"}},
-		"bad base64":         {kube.Config{ConfigPath: write("base64", "users: [{name: a, user: {client-key-data: \"%"+secret+"\"}}]")}, nil, []string{"malformed"}},
-		"empty":              {kube.Config{ConfigPath: write("empty", "")}, nil, []string{"config_path", "no clusters"}},
-		"no such context":    {kube.Config{ConfigPath: &file, ConfigContext: ptr("x")}, nil, []string{"argument config_context", file, `"x"`, "a, b"}},
-		"of the environment": {kube.Config{ConfigPath: &file}, map[string]string{"KUBE_CTX": "x"}, []string{"variable KUBE_CTX", `"x"`, "a, b"}},
-		"no such cluster":    {kube.Config{ConfigPath: &file, ConfigContextCluster: ptr("x")}, nil, []string{`cluster "x"`, "a, b"}},
-		"no such user":       {kube.Config{ConfigPath: &file, ConfigContextAuthInfo: ptr("x")}, nil, []string{`user "x"`, "a, b"}},
-		"no current context": {kube.Config{ConfigPath: write("none", strings.Replace(kubeconfig, "current-context: a\n", "", 1))}, nil, []string{"no current context", "a, b"}},
-		"bad proxy":          {kube.Config{Host: ptr("https://h"), ProxyURL: ptr("http://user:" + secret + "@p q")}, nil, []string{"host", "proxy"}},
-		"bad host":           {kube.Config{Host: ptr("https://user:" + secret + "@h h")}, nil, []string{"argument host"}},
+		"nothing": {
+			kube.Config{},
+			nil,
+			[]string{"config_path", "KUBE_CONFIG_PATH", "config_paths", "host", "KUBE_HOST", "token", "KUBE_TOKEN", "exec"},
+		},
+		"KUBECONFIG only": {kube.Config{}, map[string]string{"KUBECONFIG": file, "HOME": dir}, []string{"KUBECONFIG is not read"}},
+		"token only": {
+			kube.Config{Token: new(secret)},
+			map[string]string{"KUBERNETES_SERVICE_HOST": "h", "KUBERNETES_SERVICE_PORT": "1"},
+			[]string{"host"},
+		},
+		"no such file": {
+			kube.Config{ConfigPath: new("/no/such")},
+			nil,
+			[]string{"argument config_path", "/no/such", "no such file"},
+		},
+		"one of two missing": {
+			kube.Config{},
+			map[string]string{"KUBE_CONFIG_PATHS": file + ":/no/such"},
+			[]string{"variable KUBE_CONFIG_PATHS", "/no/such"},
+		},
+		"a directory": {kube.Config{ConfigPath: &dir}, nil, []string{"argument config_path", dir}},
+		"malformed": {
+			kube.Config{ConfigPath: write("bad", "users:\n- "+secret+"\n\t:")},
+			nil,
+			[]string{"config_path", "malformed"},
+		},
+		"wrong shape": {kube.Config{ConfigPath: write("shape", "users: "+secret)}, nil, []string{"config_path", "malformed"}},
+		"plain text":  {kube.Config{ConfigPath: write("text", secret)}, nil, []string{"config_path", "malformed"}},
+		"bad base64": {
+			kube.Config{ConfigPath: write("base64", "users: [{name: a, user: {client-key-data: \"%"+secret+"\"}}]")},
+			nil,
+			[]string{"malformed"},
+		},
+		"empty": {kube.Config{ConfigPath: write("empty", "")}, nil, []string{"config_path", "no clusters"}},
+		"no such context": {
+			kube.Config{ConfigPath: &file, ConfigContext: new("x")},
+			nil,
+			[]string{"argument config_context", file, `"x"`, "a, b"},
+		},
+		"of the environment": {
+			kube.Config{ConfigPath: &file},
+			map[string]string{"KUBE_CTX": "x"},
+			[]string{"variable KUBE_CTX", `"x"`, "a, b"},
+		},
+		"no such cluster": {kube.Config{ConfigPath: &file, ConfigContextCluster: new("x")}, nil, []string{`cluster "x"`, "a, b"}},
+		"no such user":    {kube.Config{ConfigPath: &file, ConfigContextAuthInfo: new("x")}, nil, []string{`user "x"`, "a, b"}},
+		"no current context": {
+			kube.Config{ConfigPath: write("none", strings.Replace(kubeconfig, "current-context: a\n", "", 1))},
+			nil,
+			[]string{"no current context", "a, b"},
+		},
+		"bad proxy": {
+			kube.Config{Host: new("https://h"), ProxyURL: new("http://user:" + secret + "@p q")},
+			nil,
+			[]string{"host", "proxy"},
+		},
+		"bad host": {kube.Config{Host: new("https://user:" + secret + "@h h")}, nil, []string{"argument host"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -224,7 +340,9 @@ func TestConfigErrors(t *testing.T) {
 // A certificate that is none is found when the connection is set up, and is not quoted.
 func TestConfigBadCertificate(t *testing.T) {
 	t.Parallel()
-	config := kube.Config{Host: ptr("https://127.0.0.1:1"), ClientCertificate: ptr(secret), ClientKey: ptr(secret), ClusterCACertificate: ptr(secret)}
+	config := kube.Config{
+		Host: new("https://127.0.0.1:1"), ClientCertificate: new(secret), ClientKey: new(secret), ClusterCACertificate: new(secret),
+	}
 	_, err := kube.NewCluster("management cluster", config.Loader(noEnvironment)).Get(t.Context(), thing)
 	var connection *kube.ConnectionError
 	if !errors.As(err, &connection) || kube.IsTransient(err) || strings.Contains(err.Error(), secret) {
@@ -240,14 +358,35 @@ func TestFromKubeconfigOverrides(t *testing.T) {
 		overrides kube.Overrides
 		want      seen
 	}{
-		"none":                  {"a", kube.Overrides{}, seen{host: "https://a.example.com:6443", token: "file-token", insecure: true}},
-		"host keeps the name":   {"a", kube.Overrides{Host: "127.0.0.1:1"}, seen{host: "https://127.0.0.1:1", tlsName: "a.example.com", token: "file-token", insecure: true}},
-		"host keeps given name": {"b", kube.Overrides{Host: "https://x"}, seen{host: "https://x", tlsName: "inner.example.com", ca: "CA", cert: "CERT"}},
-		"another name":          {"b", kube.Overrides{Host: "https://x", TLSServerName: "n"}, seen{host: "https://x", tlsName: "n", ca: "CA", cert: "CERT"}},
-		"authority":             {"a", kube.Overrides{ClusterCACertificate: "X", ProxyURL: "http://p"}, seen{host: "https://a.example.com:6443", token: "file-token", ca: "X", proxy: true}},
-		"insecure":              {"b", kube.Overrides{Insecure: true}, seen{host: "https://b.example.com:6443", tlsName: "inner.example.com", cert: "CERT", insecure: true}},
+		"none": {"a", kube.Overrides{}, seen{host: "https://a.example.com:6443", token: "file-token", insecure: true}},
+		"host keeps the name": {
+			"a",
+			kube.Overrides{Host: "127.0.0.1:1"},
+			seen{host: "https://127.0.0.1:1", tlsName: "a.example.com", token: "file-token", insecure: true},
+		},
+		"host keeps given name": {
+			"b",
+			kube.Overrides{Host: "https://x"},
+			seen{host: "https://x", tlsName: "inner.example.com", ca: "CA", cert: "CERT"},
+		},
+		"another name": {
+			"b",
+			kube.Overrides{Host: "https://x", TLSServerName: "n"},
+			seen{host: "https://x", tlsName: "n", ca: "CA", cert: "CERT"},
+		},
+		"authority": {
+			"a",
+			kube.Overrides{ClusterCACertificate: "X", ProxyURL: "http://p"},
+			seen{host: "https://a.example.com:6443", token: "file-token", ca: "X", proxy: true},
+		},
+		"insecure": {
+			"b",
+			kube.Overrides{Insecure: true},
+			seen{host: "https://b.example.com:6443", tlsName: "inner.example.com", cert: "CERT", insecure: true},
+		},
 	} {
-		config, err := kube.FromKubeconfigFile(environment(map[string]string{"HOME": dir}), "~/config", "argument x", tt.context, tt.overrides)
+		getenv := environment(map[string]string{"HOME": dir})
+		config, err := kube.FromKubeconfigFile(getenv, "~/config", "argument x", tt.context, tt.overrides)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -266,7 +405,7 @@ func TestFromKubeconfigOverrides(t *testing.T) {
 func TestExecPlugin(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	credential := must[[]byte](t)(json.Marshal(map[string]any{
+	credential := must[[]byte](t)(json.Marshal(map[string]any{ //nolint:errchkjson // checked
 		"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": map[string]any{"token": "from-plugin"},
 	}))
 	plugin := filepath.Join(dir, "plugin")
@@ -282,7 +421,7 @@ func TestExecPlugin(t *testing.T) {
 clusters: [{name: a, cluster: {server: "https://cluster.test"}}], users: [{name: a, user: {exec: {
 apiVersion: client.authentication.k8s.io/v1, command: ` + command + `, args: [speak], env: [{name: WORD, value: friend}]}}}]}`)
 	}
-	provider := kube.Config{Host: ptr("https://cluster.test"), Exec: &kube.Exec{
+	provider := kube.Config{Host: new("https://cluster.test"), Exec: &kube.Exec{
 		Command: plugin, Args: []string{"speak"}, Env: map[string]string{"WORD": "friend"},
 	}}
 	fromFile := func(command string) func(context.Context) (*rest.Config, error) {

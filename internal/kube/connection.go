@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 
 	"k8s.io/client-go/dynamic"
@@ -36,9 +37,9 @@ type attempt struct {
 func (c *connector) get(ctx context.Context, stale *connection) (*connection, error) {
 	for {
 		c.mu.Lock()
-		if c.current != nil && c.current != stale {
-			defer c.mu.Unlock()
-			return c.current, nil
+		if current := c.current; current != nil && current != stale {
+			c.mu.Unlock()
+			return current, nil
 		}
 		if running := c.attempt; running != nil {
 			c.mu.Unlock()
@@ -87,6 +88,7 @@ func (c *connector) connect(ctx context.Context) (*connection, error) {
 	config.Timeout = 0 // it would also end watches; every request has a context
 	config.WarningHandler = rest.NoWarnings{}
 	config.APIPath = "/"
+	config.Wrap(func(transport http.RoundTripper) http.RoundTripper { return marking{transport} })
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, asConnectionError(fmt.Errorf("set up the connection: %w", err))

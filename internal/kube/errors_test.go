@@ -5,8 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -53,17 +52,20 @@ func TestClassesOfAnswers(t *testing.T) {
 		err  error
 		want string
 	}{
-		"nil":             {nil, ""},
-		"something":       {errors.New("refused"), ""},
-		"no such kind":    {&meta.NoKindMatchError{GroupKind: kind}, "not found"},
-		"404":             {apierrors.NewNotFound(resource, "x"), "not found"},
-		"404 of no kind":  {apierrors.NewGenericServerResponse(404, "get", resource, "x", "404 page not found", 0, true), "not found"},
-		"400":             {apierrors.NewBadRequest("x"), "denied"},
-		"401":             {apierrors.NewUnauthorized("x"), "unauthorized, transient"},
-		"403":             {apierrors.NewForbidden(resource, "x", errors.New("no")), "forbidden, denied"},
-		"409":             {apierrors.NewConflict(resource, "x", errors.New("no")), "conflict, transient"},
-		"409 exists":      {apierrors.NewAlreadyExists(resource, "x"), ""},
-		"409 of apply":    {apierrors.NewApplyConflict([]metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict}}, "x"), "conflict"},
+		"nil":            {nil, ""},
+		"something":      {errors.New("refused"), ""},
+		"no such kind":   {&meta.NoKindMatchError{GroupKind: kind}, "not found"},
+		"404":            {apierrors.NewNotFound(resource, "x"), "not found"},
+		"404 of no kind": {apierrors.NewGenericServerResponse(404, "get", resource, "x", "404 page not found", 0, true), "not found"},
+		"400":            {apierrors.NewBadRequest("x"), "denied"},
+		"401":            {apierrors.NewUnauthorized("x"), "unauthorized, transient"},
+		"403":            {apierrors.NewForbidden(resource, "x", errors.New("no")), "forbidden, denied"},
+		"409":            {apierrors.NewConflict(resource, "x", errors.New("no")), "conflict, transient"},
+		"409 exists":     {apierrors.NewAlreadyExists(resource, "x"), ""},
+		"409 of apply": {
+			apierrors.NewApplyConflict([]metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict}}, "x"),
+			"conflict",
+		},
 		"410":             {apierrors.NewResourceExpired("x"), ""},
 		"413":             {apierrors.NewRequestEntityTooLargeError("x"), "denied"},
 		"422":             {apierrors.NewInvalid(kind, "x", nil), "invalid, denied"},
@@ -92,8 +94,10 @@ func TestClassesOfAnswers(t *testing.T) {
 // TestClassesOfRealNetworkErrors meets every way in which a connection fails, for real.
 func TestClassesOfRealNetworkErrors(t *testing.T) {
 	t.Parallel()
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
-	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
 	for name, tt := range map[string]struct {
@@ -105,6 +109,7 @@ func TestClassesOfRealNetworkErrors(t *testing.T) {
 		"reset":              {&rest.Config{Host: "http://" + listener(t, reset)}, true},
 		"cut in the body":    {&rest.Config{Host: "http://" + listener(t, cut)}, true},
 		"TLS closed at once": {&rest.Config{Host: "https://" + listener(t, func(c net.Conn) { _ = c.Close() })}, true},
+		"plain HTTP":         {&rest.Config{Host: "https://" + strings.TrimPrefix(plain.URL, "http://")}, false},
 		"unknown authority":  {&rest.Config{Host: secure.URL}, false},
 		"no such name":       {&rest.Config{Host: "http://no-such-name.invalid"}, false},
 		"silent":             {&rest.Config{Host: "http://" + listener(t, nil), Timeout: time.Hour}, false}, // the caller's own deadline
@@ -204,7 +209,10 @@ func TestErrorText(t *testing.T) {
 			kube.Error{Verb: "list", Ref: kube.Ref{Resource: things, Namespace: "ns"}, Err: refused},
 			"list Thing in namespace ns in the hosted cluster clusters/demo: refused",
 		},
-		{kube.Error{Verb: "list", Ref: kube.Ref{Resource: things}, Err: refused}, "list Thing in the hosted cluster clusters/demo: refused"},
+		{
+			kube.Error{Verb: "list", Ref: kube.Ref{Resource: things}, Err: refused},
+			"list Thing in the hosted cluster clusters/demo: refused",
+		},
 		{
 			kube.Error{Verb: "apply", Ref: thing, Err: forbidden},
 			"apply Thing ns/one in the hosted cluster clusters/demo: not allowed to patch things.example.com in namespace ns: " +

@@ -169,7 +169,8 @@ func choose(config *api.Config, c choice) (target, error) {
 		if name == "" {
 			return target{}, &ConnectionError{
 				Source: c.source,
-				Err:    fmt.Errorf("no current context, and none is chosen (there is: %s)", listed(slices.Sorted(maps.Keys(config.Contexts)))),
+				Err: fmt.Errorf("no current context, and none is chosen (there is: %s)",
+					listed(slices.Sorted(maps.Keys(config.Contexts)))),
 			}
 		}
 		return target{}, missing("context", name, slices.Collect(maps.Keys(config.Contexts)))

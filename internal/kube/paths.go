@@ -34,7 +34,7 @@ func homeOf(getenv func(string) string) string {
 
 // readFile reads a file that source names.
 func readFile(path, source string) ([]byte, error) {
-	data, err := os.ReadFile(path) //nolint:gosec // the user says which file
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, &ConnectionError{Source: source, Err: err}
 	}

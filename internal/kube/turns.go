@@ -49,7 +49,8 @@ func (t *turns) enter(ref Ref) *queue {
 func (t *turns) leave(ref Ref, q *queue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if q.members--; q.members == 0 {
+	q.members--
+	if q.members == 0 {
 		delete(t.queues, ref)
 	}
 }

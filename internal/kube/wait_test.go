@@ -161,7 +161,7 @@ func TestAwaitObjectCoalescesEvents(t *testing.T) {
 		s.put("one", map[string]any{"phase": "New"})
 		go func() {
 			for i := range 2000 {
-				time.Sleep(5 * time.Millisecond) // 10 s in all
+				<-time.After(5 * time.Millisecond) // 10 s in all
 				s.put("one", map[string]any{"phase": "New", "count": int64(i)})
 			}
 			s.put("one", map[string]any{"phase": "Ready"})
@@ -180,7 +180,8 @@ func TestAwaitObjectTransientErrors(t *testing.T) {
 		s.put("one", map[string]any{"phase": "Ready"})
 		answers := []*metav1.Status{
 			status(500, metav1.StatusReasonInternalError), status(503, metav1.StatusReasonServiceUnavailable),
-			status(401, metav1.StatusReasonUnauthorized), status(401, metav1.StatusReasonUnauthorized), status(504, metav1.StatusReasonTimeout),
+			status(401, metav1.StatusReasonUnauthorized), status(401, metav1.StatusReasonUnauthorized),
+			status(504, metav1.StatusReasonTimeout),
 		}
 		s.setFault(func(*http.Request) *metav1.Status {
 			if len(answers) == 0 {
@@ -352,12 +353,13 @@ func TestAwaitListSeesAllChanges(t *testing.T) {
 			time.AfterFunc(time.Duration(i+1)*15*time.Second, func() { s.put(fmt.Sprint("n", i), nil) })
 		}
 		start := time.Now()
-		err := s.cluster().AwaitList(t.Context(), things, "ns", "five things", func(items []unstructured.Unstructured) (kube.Verdict, error) {
+		five := func(items []unstructured.Unstructured) (kube.Verdict, error) {
 			if len(items) == 5 {
 				return kube.Done(), nil
 			}
 			return kube.Pending("TooFew", "%d of 5", len(items)), nil
-		})
+		}
+		err := s.cluster().AwaitList(t.Context(), things, "ns", "five things", five)
 		if took := time.Since(start); err != nil || took > 75300*time.Millisecond {
 			t.Errorf("got %v after %s", err, took)
 		}
@@ -384,7 +386,8 @@ func TestAwaitGone(t *testing.T) {
 		}
 		time.AfterFunc(5*time.Second, func() { s.remove("one") })
 		start := time.Now()
-		if err := s.cluster().AwaitGone(t.Context(), thing, "", "the thing's end"); err != nil || time.Since(start) > 5300*time.Millisecond {
+		err = s.cluster().AwaitGone(t.Context(), thing, "", "the thing's end")
+		if err != nil || time.Since(start) > 5300*time.Millisecond {
 			t.Errorf("got %v after %s", err, time.Since(start))
 		}
 	})
