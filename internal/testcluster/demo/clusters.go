@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -200,12 +201,27 @@ func (c *clusters) breakThings(ctx context.Context) ([]string, error) {
 	}, nil
 }
 
-// leftovers are the objects of the kinds that the provider makes, those that were there before it excepted.
+// leftovers are what the provider made and is still there: objects in the hosted cluster, which had none of these kinds
+// before, and entries of the lists in the management cluster.
 func (c *clusters) leftovers(ctx context.Context) ([]string, error) {
-	client := c.pair.Hosted.Dynamic(testcluster.UserTest)
-	var left []string
-	for _, resource := range []schema.GroupVersionResource{services, subscriptions, csvs, metallbs, pools, advertisements} {
-		list, err := client.Resource(resource).List(ctx, metav1.ListOptions{})
+	made := func(object *unstructured.Unstructured) bool { return object.GetNamespace() != metav1.NamespaceDefault }
+	left, err := find(ctx, c.pair.Hosted, made, services, subscriptions, csvs, metallbs, pools, advertisements)
+	if err != nil {
+		return nil, err
+	}
+	published := func(object *unstructured.Unstructured) bool {
+		return strings.Contains(fmt.Sprint(object.Object["spec"]), "*.apps."+clusterName+"."+baseDomain)
+	}
+	entries, err := find(ctx, c.pair.Management, published, dnsServers, proxyServers)
+	return append(left, entries...), err
+}
+
+// find names the objects of these kinds for which wanted is true.
+func find(ctx context.Context, cluster *testcluster.Cluster, wanted func(*unstructured.Unstructured) bool,
+	resources ...schema.GroupVersionResource,
+) (found []string, err error) {
+	for _, resource := range resources {
+		list, err := cluster.Dynamic(testcluster.UserTest).Resource(resource).List(ctx, metav1.ListOptions{})
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -213,10 +229,10 @@ func (c *clusters) leftovers(ctx context.Context) ([]string, error) {
 			return nil, fmt.Errorf("listing %s: %w", resource.Resource, err)
 		}
 		for i := range list.Items {
-			if object := &list.Items[i]; object.GetNamespace() != metav1.NamespaceDefault {
-				left = append(left, fmt.Sprintf("%s %s/%s", object.GetKind(), object.GetNamespace(), object.GetName()))
+			if object := &list.Items[i]; wanted(object) {
+				found = append(found, fmt.Sprintf("%s %s/%s", object.GetKind(), object.GetNamespace(), object.GetName()))
 			}
 		}
 	}
-	return left, nil
+	return found, nil
 }

@@ -35,7 +35,7 @@ func main() {
 	stop()
 	switch {
 	case err != nil && stopped:
-		fmt.Fprintf(os.Stderr, "\ndemo: stopped: %v\n", err)
+		fmt.Fprintf(os.Stderr, "\ndemo: %v; nothing is left running\n", err)
 		os.Exit(130)
 	case err != nil:
 		fmt.Fprintf(os.Stderr, "\ndemo: %v\n", err)
@@ -185,13 +185,13 @@ func (d *demo) destroy(ctx context.Context) error {
 // wait leaves everything up until Ctrl-C, which is no failure here.
 func (d *demo) wait(ctx context.Context) error {
 	d.step("The clusters stay up until Ctrl-C. In another terminal:")
-	d.say("    export KUBECONFIG=%s       # management cluster", d.clusters.managementKubeconfig)
-	d.say("    export KUBECONFIG=%s       # hosted cluster", d.clusters.hostedKubeconfig)
+	d.say("    export KUBECONFIG=%s   # management cluster", d.clusters.managementKubeconfig)
+	d.say("    export KUBECONFIG=%s   # hosted cluster", d.clusters.hostedKubeconfig)
 	d.say("    cd %s", d.tf.dir)
 	for _, variable := range d.tf.env {
 		d.say("    export %s", variable)
 	}
-	d.say("    %s plan", filepath.Base(d.program))
+	d.say("    %s plan", d.program)
 	<-ctx.Done()
 	return nil
 }

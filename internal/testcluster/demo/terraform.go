@@ -49,18 +49,16 @@ func newTerraform(program, provider, example, dir string, out io.Writer) (*terra
 // variable sets an input variable for all commands.
 func (t *terraform) variable(name, value string) { t.env = append(t.env, "TF_VAR_"+name+"="+value) }
 
-var progress = regexp.MustCompile(`: (Creating|Still|Creation|Modif|Destr|Refreshing)|^(Apply|Destroy) complete|^\S+ = |^Warning|^│`)
+var progress = regexp.MustCompile(`^[^ ]+: (Creating|Still|Creation|Modif|Destr)|^(Apply|Destroy) complete`)
 
 // apply brings about what the configuration says, and prints one line for each thing that happens.
 func (t *terraform) apply(ctx context.Context) error {
-	return t.run(ctx, func(line string) bool { return progress.MatchString(line) && !strings.Contains(line, "Refreshing") },
-		"apply", "-auto-approve", "-input=false")
+	return t.run(ctx, progress.MatchString, "apply", "-auto-approve", "-input=false")
 }
 
 // destroy is apply the other way.
 func (t *terraform) destroy(ctx context.Context) error {
-	return t.run(ctx, func(line string) bool { return progress.MatchString(line) && !strings.Contains(line, "Refreshing") },
-		"destroy", "-auto-approve", "-input=false")
+	return t.run(ctx, progress.MatchString, "destroy", "-auto-approve", "-input=false")
 }
 
 // output prints the outputs.
@@ -124,6 +122,9 @@ func (t *terraform) run(ctx context.Context, show func(line string) bool, args .
 	if err == nil || errors.As(err, &exit) && exit.ExitCode() == 2 {
 		return err
 	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("terraform %s: %w", args[0], context.Cause(ctx))
+	}
 	_, _ = fmt.Fprintln(t.out, strings.Join(all, "\n"))
-	return fmt.Errorf("terraform %s: %w", args[0], errors.Join(err, context.Cause(ctx)))
+	return fmt.Errorf("terraform %s: %w", args[0], err)
 }
