@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster"
@@ -142,4 +144,16 @@ func (l live) serves(k kind) bool {
 		l.t.Fatal(err)
 	}
 	return err == nil
+}
+
+// await waits until a condition of the cluster holds.
+func (l live) await(what string, condition func() bool) {
+	l.t.Helper()
+	const interval, patience = 50 * time.Millisecond, 30 * time.Second
+	err := wait.PollUntilContextTimeout(l.ctx(), interval, patience, true, func(context.Context) (bool, error) {
+		return condition(), nil
+	})
+	if err != nil {
+		l.t.Fatalf("%s: %v", what, err)
+	}
 }

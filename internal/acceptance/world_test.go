@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/densityops/terraform-provider-oooi/internal/provider"
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster"
@@ -126,6 +129,20 @@ func (w *world) simulate(s setup) {
 	})
 }
 
+// settled waits until what the world starts with is all there.
+func (w *world) settled() {
+	w.t.Helper()
+	w.hosted.await("a Ready worker", func() bool {
+		_, ready := w.sims.Timeline().First(simulator.WorkerReady)
+		return ready
+	})
+	w.management.await("the kubeconfig of the HostedCluster", func() bool {
+		name, _, _ := unstructured.NestedString(w.management.must(hostedClusters, "clusters", clusterName).Object,
+			"status", "kubeconfig", "name")
+		return name != ""
+	})
+}
+
 func (w *world) metalLB(s setup) simulator.StartOperand {
 	if s.answer != nil {
 		client := w.pair.Hosted.Dynamic(testcluster.UserSimulator)
@@ -143,7 +160,7 @@ func (w *world) metalLB(s setup) simulator.StartOperand {
 	}
 	w.t.Cleanup(func() {
 		if log, err := os.ReadFile(controller.LogFile); err == nil && w.t.Failed() {
-			w.t.Logf("MetalLB's log:\n%s", log)
+			w.t.Logf("MetalLB's errors:\n%s", errorLines(string(log)))
 		}
 	})
 	return controller.Start
@@ -193,4 +210,15 @@ resource "terraform_data" "downstream" {
   input = coalesce(oooi_apps_ingress.test.external_ip, oooi_apps_ingress.test.external_hostname)
 }
 `, w.managementKubeconfig(), block)
+}
+
+// errorLines are the lines of MetalLB's log that tell of an error.
+func errorLines(log string) string {
+	var out strings.Builder
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, `"level":"error"`) {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
 }
