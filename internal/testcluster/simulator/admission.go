@@ -203,7 +203,9 @@ func rule(group, version, resource string) object {
 }
 
 // effective writes a probe without effect until the API server shows that it knows of the webhook.
-func (a *Admission) effective(ctx context.Context, resource schema.GroupVersionResource, probe *unstructured.Unstructured, done func(error) bool) error {
+func (a *Admission) effective(ctx context.Context, resource schema.GroupVersionResource, probe *unstructured.Unstructured,
+	done func(error) bool,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, effectiveWithin)
 	defer cancel()
 	for ctx.Err() == nil {

@@ -1,28 +1,30 @@
 package simulator_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster/simulator"
 )
 
 // startAdmission runs a hosted cluster up to the point where pools are served.
-func startAdmission(t *testing.T) *simulator.Simulators {
+func startAdmission(t *testing.T) *fixture {
 	t.Helper()
 	s := startOLM(t, worker())
-	mustCreate(t, subscriptions, subscription())
-	csvIs(t, defaultCSV, "Succeeded", field("Succeeded", "status", "phase"))
+	s.create(subscriptions, subscription())
+	s.csvIs(defaultCSV, "Succeeded", field("Succeeded", "status", "phase"))
 	return s
 }
 
-func createPool(t *testing.T, u *unstructured.Unstructured) error {
-	t.Helper()
-	_, err := cluster.client.Resource(pools).Namespace(operatorNamespace).Create(t.Context(), u, metav1.CreateOptions{})
+func (f *fixture) createPool(u *unstructured.Unstructured) error {
+	f.t.Helper()
+	_, err := f.api(pools, operatorNamespace).Create(f.t.Context(), u, metav1.CreateOptions{})
 	return err
 }
 
@@ -31,7 +33,7 @@ func TestAdmissionOfPools(t *testing.T) {
 	if err := s.Admission.WebhookNotReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	refused := createPool(t, pool("apps", "192.0.2.10-192.0.2.12"))
+	refused := s.createPool(pool("apps", "192.0.2.10-192.0.2.12"))
 	if refused == nil || !strings.Contains(refused.Error(), "failed calling webhook") ||
 		!strings.Contains(refused.Error(), "connection refused") {
 		t.Fatalf("webhook without a listener: %v", refused)
@@ -40,24 +42,24 @@ func TestAdmissionOfPools(t *testing.T) {
 	if err := s.Admission.WebhookReady(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := createPool(t, pool("apps", "192.0.2.10-192.0.2.12")); err != nil {
+	if err := s.createPool(pool("apps", "192.0.2.10-192.0.2.12")); err != nil {
 		t.Fatal(err)
 	}
-	denied := createPool(t, pool("more", "192.0.2.12/32"))
+	denied := s.createPool(pool("more", "192.0.2.12/32"))
 	for _, part := range []string{"denied the request", `"apps"`, `"more"`} {
 		if denied == nil || !strings.Contains(denied.Error(), part) {
 			t.Errorf("overlapping pool: %v does not say %s", denied, part)
 		}
 	}
 	// A pool does not overlap with its own former self.
-	mustPatch(t, pools, operatorNamespace, "apps", `{"spec":{"addresses":["192.0.2.12 - 192.0.2.14"]}}`)
+	s.patch(pools, operatorNamespace, "apps", `{"spec":{"addresses":["192.0.2.12 - 192.0.2.14"]}}`)
 
 	const slow = 300 * time.Millisecond
 	if err := s.Admission.WebhookReady(t.Context(), slow); err != nil {
 		t.Fatal(err)
 	}
 	before := time.Now()
-	if err := createPool(t, pool("far", "198.51.100.0/28")); err != nil {
+	if err := s.createPool(pool("far", "198.51.100.0/28")); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(before); took < slow {
@@ -67,8 +69,18 @@ func TestAdmissionOfPools(t *testing.T) {
 	if err := s.Admission.Off(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := createPool(t, pool("more", "192.0.2.12/32")); err != nil {
+	if err := s.createPool(pool("more", "192.0.2.12/32")); err != nil {
 		t.Errorf("without webhooks: %v", err)
+	}
+
+	if err := s.WebhookReadyAfter(t.Context(), aWhile); err != nil {
+		t.Fatal(err)
+	}
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		return s.createPool(pool("last", "203.0.113.0/28")) == nil, nil
+	})
+	if err != nil {
+		t.Errorf("waiting for the webhooks: %v", err)
 	}
 }
 
@@ -82,11 +94,11 @@ func TestAdmissionMutates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := mustCreate(t, pools, pool("apps", "192.0.2.10-192.0.2.12"))
+	p := s.create(pools, pool("apps", "192.0.2.10-192.0.2.12"))
 	if priority, _, _ := unstructured.NestedInt64(p.Object, "spec", "serviceAllocation", "priority"); priority != 10 {
 		t.Error("the pool lacks the default")
 	}
-	created := mustCreate(t, services, service("ingress", "apps"))
+	created := s.create(services, service("ingress", "apps"))
 	for _, u := range []*unstructured.Unstructured{p, created} {
 		if u.GetAnnotations()["example.com/added"] != "yes" || u.GetLabels()["added"] != "yes" {
 			t.Errorf("%s was not changed: %v", u.GetKind(), u.Object["metadata"])

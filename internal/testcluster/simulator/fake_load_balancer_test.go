@@ -6,27 +6,28 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster"
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster/simulator"
 )
 
 func TestFakeLoadBalancer(t *testing.T) {
-	if cluster.missing != "" {
-		t.Skip(cluster.missing)
-	}
-	fake := simulator.NewFakeLoadBalancer(cluster.client, simulator.FakeLoadBalancerOptions{
-		Answer: simulator.Always(simulator.Ingress{Hostname: "lb.example.com"}),
-	}, t.Logf)
-	startMetalLB(t, fake.Start)
-	mustCreate(t, metallbs, metallb("metallb", map[string]any{}))
-	mustCreate(t, services, service("foreign", ""))
+	var fake *simulator.FakeLoadBalancer
+	s := startMetalLB(t, func(pair *testcluster.Pair) simulator.StartOperand {
+		fake = simulator.NewFakeLoadBalancer(pair.Hosted.Dynamic(testcluster.UserSimulator), simulator.FakeLoadBalancerOptions{
+			Answer: simulator.Always(simulator.Ingress{Hostname: "lb.example.com"}),
+		}, t.Logf)
+		return fake.Start
+	})
+	s.create(metallbs, metallb("metallb", map[string]any{}))
+	s.create(services, service("foreign", ""))
 	dual := service("ingress", "apps")
 	_ = unstructured.SetNestedField(dual.Object, "PreferDualStack", "spec", "ipFamilyPolicy")
-	mustCreate(t, services, dual)
+	s.create(services, dual)
 
 	ip := func(ip string) map[string]any { return map[string]any{"ip": ip, "ipMode": "VIP"} }
 	becomes := func(want ...any) {
 		t.Helper()
-		eventually(t, services, ingressNamespace, "ingress", "the answer",
+		s.eventually(services, ingressNamespace, "ingress", "the answer",
 			func(u *unstructured.Unstructured) bool { return cmp.Equal(ingress(u), want) })
 	}
 	becomes(map[string]any{"hostname": "lb.example.com"})
@@ -42,8 +43,8 @@ func TestFakeLoadBalancer(t *testing.T) {
 		return []simulator.Ingress{{Hostname: service.GetAnnotations()["metallb.io/address-pool"] + ".example.com"}}
 	})
 	becomes(map[string]any{"hostname": "apps.example.com"})
-	mustPatch(t, services, ingressNamespace, "ingress", `{"metadata":{"annotations":{"metallb.io/address-pool":"other"}}}`)
+	s.patch(services, ingressNamespace, "ingress", `{"metadata":{"annotations":{"metallb.io/address-pool":"other"}}}`)
 	becomes(map[string]any{"hostname": "other.example.com"})
-	steadily(t, services, ingressNamespace, "foreign", "a Service without a pool is left alone",
+	s.steadily(services, ingressNamespace, "foreign", "a Service without a pool is left alone",
 		func(u *unstructured.Unstructured) bool { return len(ingress(u)) == 0 })
 }

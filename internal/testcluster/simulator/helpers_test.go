@@ -5,11 +5,15 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
 
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster"
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster/simulator"
 )
 
@@ -20,6 +24,8 @@ const (
 
 	// patience is far more than anything takes; it only ends a test that hangs.
 	patience = 30 * time.Second
+	// aWhile is many times the delays of the simulators.
+	aWhile = 400 * time.Millisecond
 )
 
 func resource(group, version, plural string) schema.GroupVersionResource {
@@ -27,37 +33,53 @@ func resource(group, version, plural string) schema.GroupVersionResource {
 }
 
 var (
-	crdResource    = resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-	namespaces     = resource("", "v1", "namespaces")
 	nodes          = resource("", "v1", "nodes")
 	services       = resource("", "v1", "services")
 	secrets        = resource("", "v1", "secrets")
 	subscriptions  = resource("operators.coreos.com", "v1alpha1", "subscriptions")
 	csvs           = resource("operators.coreos.com", "v1alpha1", "clusterserviceversions")
 	installPlans   = resource("operators.coreos.com", "v1alpha1", "installplans")
-	catalogSources = resource("operators.coreos.com", "v1alpha1", "catalogsources")
-	operatorGroups = resource("operators.coreos.com", "v1", "operatorgroups")
 	metallbs       = resource("metallb.io", "v1beta1", "metallbs")
 	pools          = resource("metallb.io", "v1beta1", "ipaddresspools")
 	advertisements = resource("metallb.io", "v1beta1", "l2advertisements")
 	hostedClusters = resource("hypershift.openshift.io", "v1beta1", "hostedclusters")
 )
 
-// start starts the simulators for a test and stops them at its end.
-func start(t *testing.T, config simulator.Config) *simulator.Simulators {
+// fixture is a pair of clusters of a test with the simulators that run in them.
+type fixture struct {
+	*simulator.Simulators
+
+	t    *testing.T
+	pair *testcluster.Pair
+}
+
+// start starts clusters and simulators for a test and stops them at its end. The callback completes the configuration
+// with what depends on the clusters.
+func start(t *testing.T, complete func(pair *testcluster.Pair, config *simulator.Config)) *fixture {
 	t.Helper()
-	needCluster(t)
-	config.Logf = t.Logf
-	s, err := simulator.Start(t.Context(), config)
-	if err != nil {
+	t.Parallel()
+	f := &fixture{t: t, pair: testcluster.Start(t)}
+	config := simulator.Config{Logf: t.Logf}
+	complete(f.pair, &config)
+	var err error
+	if f.Simulators, err = simulator.Start(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
+		if err := f.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	return s
+	return f
+}
+
+// api is where a kind lives: HostedClusters and their Secrets on the management cluster, all else on the hosted one.
+func (f *fixture) api(kind schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	cluster := f.pair.Hosted
+	if kind == hostedClusters || kind == secrets {
+		cluster = f.pair.Management
+	}
+	return cluster.Dynamic(testcluster.UserTest).Resource(kind).Namespace(namespace)
 }
 
 // newObject makes an object from its spec.
@@ -95,71 +117,79 @@ func service(name, poolName string) *unstructured.Unstructured {
 	return u
 }
 
-func mustCreate(t *testing.T, resource schema.GroupVersionResource, u *unstructured.Unstructured) *unstructured.Unstructured {
-	t.Helper()
-	created, err := cluster.client.Resource(resource).Namespace(u.GetNamespace()).Create(t.Context(), u, metav1.CreateOptions{})
+func (f *fixture) create(kind schema.GroupVersionResource, u *unstructured.Unstructured) *unstructured.Unstructured {
+	f.t.Helper()
+	created, err := f.api(kind, u.GetNamespace()).Create(f.t.Context(), u, metav1.CreateOptions{})
 	if err != nil {
-		t.Fatalf("creating %s %s: %v", u.GetKind(), u.GetName(), err)
+		f.t.Fatalf("creating %s %s: %v", u.GetKind(), u.GetName(), err)
 	}
 	return created
 }
 
-func mustDelete(t *testing.T, resource schema.GroupVersionResource, namespace, name string) {
-	t.Helper()
-	if err := cluster.client.Resource(resource).Namespace(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		t.Fatalf("deleting %s: %v", name, err)
+func (f *fixture) delete(kind schema.GroupVersionResource, namespace, name string) {
+	f.t.Helper()
+	if err := f.api(kind, namespace).Delete(f.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		f.t.Fatalf("deleting %s: %v", name, err)
 	}
 }
 
-func mustPatch(t *testing.T, resource schema.GroupVersionResource, namespace, name, patch string) {
-	t.Helper()
-	_, err := cluster.client.Resource(resource).Namespace(namespace).
-		Patch(t.Context(), name, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
+func (f *fixture) patch(kind schema.GroupVersionResource, namespace, name, patch string) {
+	f.t.Helper()
+	_, err := f.api(kind, namespace).Patch(f.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	if err != nil {
-		t.Fatalf("patching %s: %v", name, err)
+		f.t.Fatalf("patching %s: %v", name, err)
 	}
 }
 
-// eventually waits until an object is as wanted; nil stands for one that is not there.
-func eventually(t *testing.T, resource schema.GroupVersionResource, namespace, name, what string, want func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
-	t.Helper()
+// state is a predicate on an object; nil stands for one that is not there.
+type state func(*unstructured.Unstructured) bool
+
+// eventually waits until an object is as wanted.
+func (f *fixture) eventually(kind schema.GroupVersionResource, namespace, name, what string, want state) *unstructured.Unstructured {
+	f.t.Helper()
 	var last *unstructured.Unstructured
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		u, err := cluster.client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			u = nil
-		}
-		last = u
-		return want(u), nil
+	err := wait.PollUntilContextTimeout(f.t.Context(), 10*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		last = f.read(kind, namespace, name)
+		return want(last), nil
 	})
 	if err != nil {
-		t.Fatalf("waiting for %s: %v; last seen: %v", what, err, last)
+		f.t.Fatalf("waiting for %s: %v; last seen: %v", what, err, last)
 	}
 	return last
 }
 
 // steadily checks that an object stays as wanted for a while.
-func steadily(t *testing.T, resource schema.GroupVersionResource, namespace, name, what string, want func(*unstructured.Unstructured) bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 400*time.Millisecond, true, func(context.Context) (bool, error) {
-		u, err := cluster.client.Resource(resource).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			u = nil
-		}
-		if !want(u) {
-			t.Fatalf("%s, but: %v", what, u)
+func (f *fixture) steadily(kind schema.GroupVersionResource, namespace, name, what string, want state) {
+	f.t.Helper()
+	err := wait.PollUntilContextTimeout(f.t.Context(), 20*time.Millisecond, aWhile, true, func(context.Context) (bool, error) {
+		if u := f.read(kind, namespace, name); !want(u) {
+			f.t.Fatalf("%s, but: %v", what, u)
 		}
 		return false, nil
 	})
 	if !wait.Interrupted(err) {
-		t.Fatal(err)
+		f.t.Fatal(err)
 	}
 }
+
+func (f *fixture) read(kind schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
+	f.t.Helper()
+	u, err := f.api(kind, namespace).Get(f.t.Context(), name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		f.t.Fatalf("reading %s: %v", name, err)
+	}
+	return u
+}
+
+func there(u *unstructured.Unstructured) bool { return u != nil }
 
 func gone(u *unstructured.Unstructured) bool { return u == nil }
 
 // field compares a text field.
-func field(value string, path ...string) func(*unstructured.Unstructured) bool {
+func field(value string, path ...string) state {
 	return func(u *unstructured.Unstructured) bool {
 		if u == nil {
 			return false
@@ -170,7 +200,7 @@ func field(value string, path ...string) func(*unstructured.Unstructured) bool {
 }
 
 // condition looks for a condition with this status and, when given, reason.
-func condition(kind, status, reason string) func(*unstructured.Unstructured) bool {
+func condition(kind, status, reason string) state {
 	return func(u *unstructured.Unstructured) bool {
 		if u == nil {
 			return false

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster"
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster/simulator"
 )
 
@@ -24,25 +25,27 @@ func taints(u *unstructured.Unstructured) []string {
 }
 
 func TestNodes(t *testing.T) {
-	s := start(t, simulator.Config{
-		Hosted: cluster.config,
-		Workers: []simulator.Node{
-			{Name: "good"}, {Name: "broken", NotReady: true}, {Name: "cordoned", Cordoned: true},
+	s := start(t, func(pair *testcluster.Pair, config *simulator.Config) {
+		config.Hosted = pair.Hosted.REST(testcluster.UserSimulator)
+		config.Workers = []simulator.Node{
+			{Name: "good"},
+			{Name: "broken", NotReady: true},
+			{Name: "cordoned", Cordoned: true},
 			{Name: "tainted", Taints: []simulator.Taint{{Key: "example.com/infra", Effect: "NoSchedule"}}},
 			{Name: "silent", NoStatus: true},
-		},
+		}
 	})
-	good := eventually(t, nodes, "", "good", "a Ready node", condition("Ready", "True", "KubeletReady"))
+	good := s.eventually(nodes, "", "good", "a Ready node", condition("Ready", "True", "KubeletReady"))
 	if keys := taints(good); len(keys) != 0 {
 		t.Errorf("a Ready node keeps taints %v", keys)
 	}
-	eventually(t, nodes, "", "tainted", "a Ready tainted node", condition("Ready", "True", ""))
-	steadily(t, nodes, "", "broken", "NotReady stays", condition("Ready", "False", "KubeletNotReady"))
-	eventually(t, nodes, "", "silent", "no conditions", func(u *unstructured.Unstructured) bool {
+	s.eventually(nodes, "", "tainted", "a Ready tainted node", condition("Ready", "True", ""))
+	s.steadily(nodes, "", "broken", "NotReady stays", condition("Ready", "False", "KubeletNotReady"))
+	s.eventually(nodes, "", "silent", "no conditions", func(u *unstructured.Unstructured) bool {
 		_, found, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 		return !found
 	})
-	eventually(t, nodes, "", "cordoned", "cordoned with its taint", func(u *unstructured.Unstructured) bool {
+	s.eventually(nodes, "", "cordoned", "cordoned with its taint", func(u *unstructured.Unstructured) bool {
 		unschedulable, _, _ := unstructured.NestedBool(u.Object, "spec", "unschedulable")
 		keys := taints(u)
 		return unschedulable && len(keys) == 1 && keys[0] == "node.kubernetes.io/unschedulable"
@@ -63,11 +66,11 @@ func TestNodes(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	eventually(t, nodes, "", "good", "NotReady", condition("Ready", "False", ""))
-	eventually(t, nodes, "", "cordoned", "no taint", func(u *unstructured.Unstructured) bool { return len(taints(u)) == 0 })
-	eventually(t, nodes, "", "tainted", "drained", func(u *unstructured.Unstructured) bool {
+	s.eventually(nodes, "", "good", "NotReady", condition("Ready", "False", ""))
+	s.eventually(nodes, "", "cordoned", "no taint", func(u *unstructured.Unstructured) bool { return len(taints(u)) == 0 })
+	s.eventually(nodes, "", "tainted", "drained", func(u *unstructured.Unstructured) bool {
 		unschedulable, _, _ := unstructured.NestedBool(u.Object, "spec", "unschedulable")
 		return unschedulable
 	})
-	eventually(t, nodes, "", "broken", "gone", gone)
+	s.eventually(nodes, "", "broken", "gone", gone)
 }

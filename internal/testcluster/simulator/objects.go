@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -26,7 +27,6 @@ var (
 	namespacesResource     = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	servicesResource       = schema.GroupVersionResource{Version: "v1", Resource: "services"}
 	secretsResource        = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	crdsResource           = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	subscriptionsResource  = schema.GroupVersionResource{Group: olmGroup, Version: "v1alpha1", Resource: "subscriptions"}
 	installPlansResource   = schema.GroupVersionResource{Group: olmGroup, Version: "v1alpha1", Resource: "installplans"}
 	csvsResource           = schema.GroupVersionResource{Group: olmGroup, Version: "v1alpha1", Resource: "clusterserviceversions"}
@@ -35,6 +35,9 @@ var (
 	metallbsResource       = schema.GroupVersionResource{Group: metallbGroup, Version: "v1beta1", Resource: "metallbs"}
 	poolsResource          = schema.GroupVersionResource{Group: metallbGroup, Version: "v1beta1", Resource: "ipaddresspools"}
 	advertisementsResource = schema.GroupVersionResource{Group: metallbGroup, Version: "v1beta1", Resource: "l2advertisements"}
+	crdsResource           = schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	}
 	hostedClustersResource = schema.GroupVersionResource{
 		Group: "hypershift.openshift.io", Version: "v1beta1", Resource: "hostedclusters",
 	}
@@ -132,7 +135,7 @@ func sameJSON(a, b any) bool {
 	y := unstructured.Unstructured{Object: object{"v": b}}
 	left, errLeft := x.MarshalJSON()
 	right, errRight := y.MarshalJSON()
-	return errLeft == nil && errRight == nil && string(left) == string(right)
+	return errLeft == nil && errRight == nil && bytes.Equal(left, right)
 }
 
 // now is a time as API objects write it.

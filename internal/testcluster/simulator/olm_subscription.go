@@ -162,7 +162,8 @@ func (o *OLM) orphan(ctx context.Context, sub *unstructured.Unstructured) (*Fail
 	}
 	for i := range csvs {
 		name := csvs[i].GetName()
-		if name == text(sub, "status", "currentCSV") || name == text(sub, "status", "installedCSV") || o.created[string(sub.GetUID())+"/"+name] {
+		known := name == text(sub, "status", "currentCSV") || name == text(sub, "status", "installedCSV")
+		if known || o.created[string(sub.GetUID())+"/"+name] {
 			continue
 		}
 		return o.unsatisfiable(sub, fmt.Sprintf("clusterserviceversion %s exists and is not referenced by a subscription, "+

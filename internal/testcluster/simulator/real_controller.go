@@ -39,7 +39,7 @@ func (c RealController) Start(ctx context.Context, loadBalancerClass string) (Op
 		args = append(args, "--lb-class", loadBalancerClass)
 	}
 	p := &controllerProcess{port: port, started: make(chan error, 1), ended: make(chan struct{})}
-	p.cmd = exec.CommandContext(ctx, c.Binary, args...) //nolint:gosec // the test says which program to run
+	p.cmd = exec.CommandContext(ctx, c.Binary, args...)
 	p.cmd.Cancel = func() error { return p.signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = stopGrace
 	p.cmd.SysProcAttr = endsWithParent()
@@ -66,7 +66,7 @@ func (p *controllerProcess) start(logFile string) error {
 		if err != nil {
 			return fmt.Errorf("opening log: %w", err)
 		}
-		defer log.Close()
+		defer log.Close() //nolint:errcheck // the program has a descriptor of its own
 		p.cmd.Stdout, p.cmd.Stderr = log, log
 	}
 	go func() {
@@ -82,14 +82,15 @@ func (p *controllerProcess) start(logFile string) error {
 	return <-p.started
 }
 
-// Ready tells whether the program answers; it does so once its caches are filled.
+// Ready tells whether the program answers for its metrics. Its caches fill in the same moment, so that it allocates soon
+// after.
 func (p *controllerProcess) Ready(ctx context.Context) (bool, error) {
 	select {
 	case <-p.ended:
 		return false, fmt.Errorf("process ended: %w", p.err)
 	default:
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/metrics", p.port), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/metrics", p.port), http.NoBody)
 	if err != nil {
 		return false, fmt.Errorf("asking for metrics: %w", err)
 	}
@@ -143,7 +144,7 @@ func freePort(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("looking for a free port: %w", err)
 	}
-	defer listener.Close()
+	defer listener.Close() //nolint:errcheck // nothing was ever accepted on it
 	address, ok := listener.Addr().(*net.TCPAddr)
 	if !ok {
 		return 0, fmt.Errorf("looking for a free port: unexpected address %s", listener.Addr())

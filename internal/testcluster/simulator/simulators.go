@@ -12,7 +12,7 @@ import (
 )
 
 // stopTimeout bounds how long Stop tries to take the webhooks away from an API server that may be gone already.
-const stopTimeout = 2 * time.Second
+const stopTimeout = 10 * time.Second
 
 // Delays are how long each part takes. The zero value means FastDelays.
 type Delays struct {
@@ -61,6 +61,7 @@ type Simulators struct {
 
 	timeline *Timeline
 	hosted   dynamic.Interface
+	logf     func(format string, args ...any)
 	ctx      context.Context //nolint:containedctx // the life of the set: what runs in the background ends with it
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
@@ -74,10 +75,10 @@ func Start(ctx context.Context, config Config) (*Simulators, error) {
 	if config.Logf == nil {
 		config.Logf = func(string, ...any) {}
 	}
-	s := &Simulators{timeline: &Timeline{}}
-	s.ctx, s.cancel = context.WithCancel(ctx)
-	if err := s.start(s.ctx, config); err != nil {
-		return nil, errors.Join(err, s.Stop())
+	ctx, cancel := context.WithCancel(ctx)
+	s := &Simulators{timeline: &Timeline{}, ctx: ctx, cancel: cancel, logf: config.Logf}
+	if err := s.start(ctx, config); err != nil {
+		return nil, errors.Join(err, s.Stop()) //nolint:contextcheck // it has to work after the context has ended
 	}
 	return s, nil
 }
@@ -145,14 +146,14 @@ func (s *Simulators) run(r *runner) {
 // Stop ends all simulators and MetalLB and returns when they have ended. API objects stay, webhooks excepted: an API
 // server that outlives them would refuse every write.
 func (s *Simulators) Stop() error {
+	s.cancel()
+	s.running.Wait()
 	var failed []error
 	if s.Admission != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), stopTimeout)
+		defer cancel()
 		failed = append(failed, s.Admission.Off(ctx))
-		cancel()
 	}
-	s.cancel()
-	s.running.Wait()
 	if s.MetalLB != nil {
 		failed = append(failed, s.MetalLB.stop())
 	}
@@ -213,6 +214,23 @@ func (s *Simulators) BlinkServiceStatus(ctx context.Context, namespace, name str
 		}
 	}
 	return clearServiceStatus(ctx, s.hosted, namespace, name)
+}
+
+// WebhookReadyAfter has MetalLB's webhooks registered now and served only after the given time, as while its pods start.
+func (s *Simulators) WebhookReadyAfter(ctx context.Context, d time.Duration) error {
+	if s.Admission == nil {
+		return errors.New("no hosted cluster is simulated")
+	}
+	if err := s.Admission.WebhookNotReady(ctx); err != nil {
+		return err
+	}
+	s.running.Go(func() {
+		wait(s.ctx, d)
+		if err := s.Admission.WebhookReady(s.ctx, 0); err != nil && s.ctx.Err() == nil {
+			s.logf("serving the webhooks: %v", err)
+		}
+	})
+	return nil
 }
 
 // newClient makes a client without the rate limit that a user's client has: a simulator must not be the slow part.
