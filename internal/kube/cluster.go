@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -23,9 +22,7 @@ type Cluster struct {
 	name      string
 	connector connector
 	turns     turns
-
-	mu  sync.Mutex
-	uid types.UID
+	uid       types.UID // guarded by the turn for the namespace it is read from
 }
 
 // NewCluster names a cluster and says how its connection is configured. load is called at first use, and again after a 401.

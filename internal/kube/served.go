@@ -43,20 +43,21 @@ func (c *Cluster) Served(ctx context.Context, gv schema.GroupVersion) (map[strin
 	return served, nil
 }
 
-// UID identifies the cluster: the UID of its namespace kube-system. It is read once.
+// UID identifies the cluster: the UID of its namespace kube-system. It is read once, however many ask at the same time.
 func (c *Cluster) UID(ctx context.Context) (types.UID, error) {
-	c.mu.Lock()
-	known := c.uid
-	c.mu.Unlock()
-	if known != "" {
-		return known, nil
+	ref := Ref{Resource: NewResource("v1", "namespaces", "Namespace"), Name: metav1.NamespaceSystem}
+	done, err := c.turns.take(ctx, ref)
+	if err != nil {
+		return "", c.wrap(verbGet, ref, err)
 	}
-	namespace, err := c.Get(ctx, Ref{Resource: NewResource("v1", "namespaces", "Namespace"), Name: metav1.NamespaceSystem})
+	defer done()
+	if c.uid != "" {
+		return c.uid, nil
+	}
+	namespace, err := c.Get(ctx, ref)
 	if err != nil {
 		return "", err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.uid = namespace.GetUID()
 	return c.uid, nil
 }

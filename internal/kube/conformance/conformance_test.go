@@ -100,7 +100,8 @@ func TestAbsentAndInvalid(t *testing.T) {
 	if served, err := cluster.Served(ctx, foreign.Resource.GroupVersion()); err != nil || len(served) > 0 {
 		t.Errorf("got %v, %v", served, err)
 	}
-	if served, err := cluster.Served(ctx, schema.GroupVersion{Version: "v1"}); err != nil || !served["services"] || served["services/status"] {
+	served, err := cluster.Served(ctx, schema.GroupVersion{Version: "v1"})
+	if err != nil || !served["services"] || served["services/status"] {
 		t.Errorf("got %v, %v", served, err)
 	}
 	service := kube.Ref{Resource: kube.NewResource("v1", "services", "Service"), Namespace: "default", Name: "s"}
