@@ -9,7 +9,12 @@ import (
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster"
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	if servedAsPlugin() {
+		return
+	}
+	os.Exit(run(m))
+}
 
 // run gives Terraform a configuration of its own: the machine's may point to a file that does not exist.
 func run(m *testing.M) int {
