@@ -217,7 +217,7 @@ func errorLines(log string) string {
 	var out strings.Builder
 	for line := range strings.Lines(log) {
 		if strings.Contains(line, `"level":"error"`) {
-			out.WriteString(line)
+			out.WriteString(line[:min(len(line), 300)] + "\n")
 		}
 	}
 	return out.String()

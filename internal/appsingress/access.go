@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
 
@@ -119,7 +118,7 @@ func (a access) fromSecret(ctx context.Context, hosted *unstructured.Unstructure
 	if err != nil {
 		return nil, err
 	}
-	config, err := a.restConfig(kubeconfig, source)
+	config, err := kube.FromKubeconfig(kubeconfig, source, a.spec.Access.ConfigContext, a.overrides())
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +143,7 @@ func (a access) reload(ctx context.Context) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.restConfig(kubeconfig, source)
+	return kube.FromKubeconfig(kubeconfig, source, a.spec.Access.ConfigContext, a.overrides())
 }
 
 func (a access) readSecret(ctx context.Context, hosted *unstructured.Unstructured) (kubeconfig []byte, source string, err error) {
@@ -168,31 +167,19 @@ func (a access) readSecret(ctx context.Context, hosted *unstructured.Unstructure
 func (a access) fromFile() *kube.Cluster {
 	path := a.spec.Access.ConfigPath
 	return a.cached("file "+path, func(context.Context) (*rest.Config, error) {
-		expanded := path
-		if rest, ok := strings.CutPrefix(path, "~/"); ok {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				return nil, fmt.Errorf("find the home directory of hosted_cluster_access.config_path: %w", err)
-			}
-			expanded = home + "/" + rest
-		}
-		kubeconfig, err := os.ReadFile(expanded)
-		if err != nil {
-			return nil, fmt.Errorf("read hosted_cluster_access.config_path: %w", err)
-		}
-		return a.restConfig(kubeconfig, "hosted_cluster_access.config_path "+path)
+		return kube.FromKubeconfigFile(os.Getenv, path, "hosted_cluster_access.config_path", a.spec.Access.ConfigContext, a.overrides())
 	})
 }
 
-func (a access) restConfig(kubeconfig []byte, source string) (*rest.Config, error) {
+func (a access) overrides() kube.Overrides {
 	o := a.spec.Access
-	return kube.FromKubeconfig(kubeconfig, source, o.ConfigContext, kube.Overrides{
+	return kube.Overrides{
 		Host:                 o.Host,
 		TLSServerName:        o.TLSServerName,
 		ClusterCACertificate: o.ClusterCACertificate,
 		Insecure:             o.Insecure,
 		ProxyURL:             o.ProxyURL,
-	})
+	}
 }
 
 // cached is the one Cluster of a kubeconfig and its overrides.

@@ -54,6 +54,7 @@ func IsDenied(err error) bool {
 
 // IsTransient says that the same request may succeed later: the server is away, overloaded or not ready ("failed calling
 // webhook" included), the credentials expired, or somebody else wrote in between. The end of the caller's own context is not.
+// An error of the caller's own says so itself with a method Transient() bool.
 func IsTransient(err error) bool {
 	if err == nil {
 		return false
@@ -61,6 +62,10 @@ func IsTransient(err error) bool {
 	var silent *silence
 	if errors.As(err, &silent) {
 		return true
+	}
+	var declared interface{ Transient() bool }
+	if errors.As(err, &declared) {
+		return declared.Transient()
 	}
 	var api apierrors.APIStatus
 	if errors.As(err, &api) {
