@@ -35,7 +35,8 @@ func TestAuditCountsByUser(t *testing.T) {
 	for _, entry := range entries {
 		got = append(got, fmt.Sprintf("%s %s %s/%s %d", entry.Verb, entry.Object.Resource, entry.Object.Namespace, entry.Object.Name,
 			entry.Response.Code))
-		if entry.RequestReceived.IsZero() || entry.StageTime.Before(entry.RequestReceived) || entry.RequestURI == "" || entry.UserAgent == "" {
+		if entry.RequestReceived.IsZero() || entry.StageTime.Before(entry.RequestReceived) ||
+			entry.RequestURI == "" || entry.UserAgent == "" {
 			t.Errorf("incomplete entry: %+v", entry)
 		}
 	}

@@ -15,7 +15,7 @@ const (
 	PairsVariable = "TESTCLUSTER_PAIRS"
 
 	defaultPairs = 3 // about half a gigabyte and, while starting, two cores for three seconds each
-	resetTimeout = 60 * time.Second
+	resetTimeout = 2 * time.Minute
 )
 
 // pool hands out pairs to tests and takes them back.
@@ -59,10 +59,10 @@ func Fresh() Option { return func(o *options) { o.fresh = true } }
 
 // Start gives a test a pair of pristine clusters of its own, until the test and its cleanups (those registered after
 // Start) are done. It waits while as many tests as there may be pairs have one. With -short the test is skipped.
-func Start(t testing.TB, opts ...Option) *Pair {
-	t.Helper()
+func Start(tb testing.TB, opts ...Option) *Pair {
+	tb.Helper()
 	if testing.Short() {
-		t.Skip("needs a real API server, which -short does without")
+		tb.Skip("needs a real API server, which -short does without")
 	}
 	var chosen options
 	for _, opt := range opts {
@@ -70,17 +70,17 @@ func Start(t testing.TB, opts ...Option) *Pair {
 	}
 	p := shared()
 	p.slots <- struct{}{}
-	t.Cleanup(func() { <-p.slots })
+	tb.Cleanup(func() { <-p.slots })
 
-	pair, err := p.take(t.Context(), chosen)
+	pair, err := p.take(tb.Context(), chosen)
 	if err != nil {
-		t.Fatalf("starting the test clusters: %v", err)
+		tb.Fatalf("starting the test clusters: %v", err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), resetTimeout)
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), resetTimeout)
 		defer cancel()
 		if err := p.giveBack(ctx, pair, chosen); err != nil {
-			t.Logf("the test clusters are not used again: %v", err)
+			tb.Logf("the test clusters are not used again: %v", err)
 		}
 	})
 	return pair
@@ -89,10 +89,13 @@ func Start(t testing.TB, opts ...Option) *Pair {
 func (p *pool) take(ctx context.Context, chosen options) (*Pair, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if last := len(p.idle) - 1; last >= 0 && !chosen.fresh {
+	if last := len(p.idle) - 1; last >= 0 {
 		pair := p.idle[last]
 		p.idle = p.idle[:last]
-		return pair, nil
+		if !chosen.fresh {
+			return pair, nil
+		}
+		pair.Close() // makes room for the fresh one
 	}
 	if p.env == nil {
 		env, err := NewEnvironment(ctx)

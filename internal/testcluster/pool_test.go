@@ -1,7 +1,6 @@
 package testcluster_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -60,25 +60,6 @@ func TestPristineClusters(t *testing.T) {
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("listing address pools of a new hosted cluster: got %v, want not found", err)
 	}
-}
-
-func TestPairsSideBySideShareNothing(t *testing.T) {
-	t.Parallel()
-	one := testcluster.Start(t)
-	t.Run("other", func(t *testing.T) {
-		other := testcluster.Start(t)
-		if one.Management.URL == other.Management.URL {
-			t.Fatal("two tests got the same clusters")
-		}
-		before := snapshot(t, other.Management)
-		create(t, one.Management, configMaps, configMap("clusters", "only-in-one"))
-		if diff := cmp.Diff(before, snapshot(t, other.Management)); diff != "" {
-			t.Errorf("the other pair changed (-before +after):\n%s", diff)
-		}
-		if _, there := snapshot(t, one.Management).Objects["v1/configmaps clusters/only-in-one"]; !there {
-			t.Error("the object is not in the cluster where it was created")
-		}
-	})
 }
 
 func TestResetLeavesPristineClusters(t *testing.T) {
@@ -136,31 +117,47 @@ func TestResetLeavesPristineClusters(t *testing.T) {
 	}
 }
 
-func TestEnvironmentWithoutTests(t *testing.T) {
+func TestPairsOfAnEnvironmentShareNothing(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs a real API server, which -short does without")
 	}
 	env, err := testcluster.NewEnvironment(t.Context())
 	must(t, err)
-	closeOnce := func() {
+	closeAll := func() {
 		if err := env.Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	t.Cleanup(closeOnce)
-	pair, err := env.NewPair(t.Context())
-	must(t, err)
-	kubeconfig := pair.Management.Kubeconfig(testcluster.UserTest)
-	content, err := os.ReadFile(kubeconfig)
-	must(t, err)
-	must(t, get(t.Context(), content, "/version"))
+	t.Cleanup(closeAll)
+	pairs := make([]*testcluster.Pair, 2)
+	var group errgroup.Group
+	for i := range pairs {
+		group.Go(func() (err error) {
+			pairs[i], err = env.NewPair(t.Context())
+			return err
+		})
+	}
+	must(t, group.Wait())
 
-	closeOnce()
-	if err := get(t.Context(), content, "/version"); err == nil {
+	before := snapshot(t, pairs[1].Management)
+	create(t, pairs[0].Management, configMaps, configMap("clusters", "only-here"))
+	if diff := cmp.Diff(before, snapshot(t, pairs[1].Management)); diff != "" {
+		t.Errorf("the other pair changed (-before +after):\n%s", diff)
+	}
+	if _, there := snapshot(t, pairs[0].Management).Objects["v1/configmaps clusters/only-here"]; !there {
+		t.Error("the object is not in the cluster where it was created")
+	}
+
+	file := pairs[0].Management.Kubeconfig(testcluster.UserTest)
+	kubeconfig, err := os.ReadFile(file)
+	must(t, err)
+	must(t, get(t.Context(), kubeconfig, "/version"))
+	closeAll()
+	if err := get(t.Context(), kubeconfig, "/version"); err == nil {
 		t.Error("the API server still answers after Close")
 	}
-	if _, err := os.Stat(kubeconfig); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("looking for the kubeconfig after Close: got %v, want that it is gone", err)
 	}
 }
@@ -227,13 +224,4 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// get asks an API server, by a kubeconfig, for a path.
-func get(ctx context.Context, kubeconfig []byte, path string) error {
-	client, err := restClient(kubeconfig)
-	if err != nil {
-		return err
-	}
-	return client.Get().AbsPath(path).MaxRetries(0).Do(ctx).Error()
 }

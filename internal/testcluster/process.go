@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	startTimeout = 90 * time.Second // a busy machine with few cores, several servers starting at once
+	startTimeout = 3 * time.Minute // a busy machine with few cores, several servers starting at once
 	stopTimeout  = 5 * time.Second
 	startPoll    = 20 * time.Millisecond
 	logTail      = 4 << 10
@@ -127,15 +127,21 @@ func (p *process) tail() string {
 // are chosen, so that they differ.
 func freePorts(ctx context.Context, count int) ([]int, error) {
 	var (
-		ports  []int
-		config net.ListenConfig
+		ports     []int
+		listeners []net.Listener
+		config    net.ListenConfig
 	)
+	defer func() {
+		for _, listener := range listeners {
+			_ = listener.Close() // nothing was ever accepted on it
+		}
+	}()
 	for range count {
 		listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, fmt.Errorf("looking for a free port: %w", err)
 		}
-		defer listener.Close() //nolint:errcheck // nothing was ever accepted on it
+		listeners = append(listeners, listener)
 		address, ok := listener.Addr().(*net.TCPAddr)
 		if !ok {
 			return nil, fmt.Errorf("looking for a free port: got the address %s", listener.Addr())

@@ -3,8 +3,7 @@ package testcluster
 import (
 	"crypto/tls"
 	"fmt"
-	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -72,7 +71,6 @@ func newProxy(target string, ca *authority) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	silent := log.New(io.Discard, "", 0) // faults are what it is for
 	p := &Proxy{
 		address: "127.0.0.1:0",
 		tls:     config,
@@ -83,8 +81,8 @@ func newProxy(target string, ca *authority) (*Proxy, error) {
 				MaxIdleConnsPerHost: 100,
 				DisableCompression:  true, // pass on what the client asked for
 			},
-			FlushInterval: -1, // watches
-			ErrorLog:      silent,
+			FlushInterval: -1,                                                      // watches
+			ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // faults are what it is for
 			ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		},
 	}
@@ -107,7 +105,10 @@ func (p *Proxy) Start() error {
 	}
 	p.address = listener.Addr().String()
 	p.URL = "https://" + p.address
-	p.server = &http.Server{Handler: p, ErrorLog: log.New(io.Discard, "", 0)} //nolint:gosec // clients are tests
+	p.server = &http.Server{ //nolint:gosec // its clients are tests
+		Handler:  p,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
 	server := p.server
 	go server.Serve(tls.NewListener(listener, p.tls)) //nolint:errcheck // it ends with Stop
 	return nil

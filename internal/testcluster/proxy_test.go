@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -35,13 +34,29 @@ func restConfig(kubeconfig []byte) (*rest.Config, error) {
 	return config, nil
 }
 
-func restClient(kubeconfig []byte) (*rest.RESTClient, error) {
+// get asks an API server, by a kubeconfig, for a path.
+func get(ctx context.Context, kubeconfig []byte, path string) error {
 	config, err := restConfig(kubeconfig)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	return rest.UnversionedRESTClientFor(config)
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("making a request: %w", err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("asking for %s: %w", path, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("asking for %s: %s", path, response.Status)
+	}
+	return errors.Join(err, response.Body.Close())
 }
 
 // throughProxy is a client that goes through the proxy.
@@ -57,9 +72,6 @@ func throughProxy(t *testing.T, cluster *testcluster.Cluster) dynamic.Interface 
 func TestProxyFaults(t *testing.T) {
 	t.Parallel()
 	cluster := testcluster.Start(t).Management
-	create(t, cluster, configMaps, configMap("clusters", "read"))
-	path := testcluster.Match{Path: "/configmaps/read$"}
-
 	tests := map[string]struct {
 		action testcluster.Action
 		want   func(error) bool
@@ -73,16 +85,18 @@ func TestProxyFaults(t *testing.T) {
 		"unauthorized": {
 			testcluster.Answer(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "on purpose"), apierrors.IsUnauthorized,
 		},
-		"too many requests": {
+		"too-many-requests": {
 			testcluster.Answer(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "on purpose"), apierrors.IsTooManyRequests,
 		},
 	}
 	proxy := cluster.Proxy()
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			rule := proxy.Add(path, test.action)
+			t.Parallel()
+			create(t, cluster, configMaps, configMap("clusters", name))
+			rule := proxy.Add(testcluster.Match{Path: "/configmaps/" + name + "$"}, test.action)
 			defer rule.Remove()
-			_, err := throughProxy(t, cluster).Resource(configMaps).Namespace("clusters").Get(t.Context(), "read", metav1.GetOptions{})
+			_, err := throughProxy(t, cluster).Resource(configMaps).Namespace("clusters").Get(t.Context(), name, metav1.GetOptions{})
 			if !test.want(err) {
 				t.Errorf("got %v", err)
 			}

@@ -20,7 +20,7 @@ import (
 
 const (
 	// settleTimeout is how long a cluster may take until nothing in it changes any more.
-	settleTimeout = 20 * time.Second
+	settleTimeout = time.Minute
 	settlePoll    = 100 * time.Millisecond
 )
 

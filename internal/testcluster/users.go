@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // The users of every cluster. All but the restricted ones may do everything; there are several so that the audit log
@@ -91,6 +92,28 @@ func (c *Cluster) Grant(ctx context.Context, user string, rules ...Permission) e
 		}
 		if _, err := client.Create(ctx, object, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("granting rights to %s: %w", user, err)
+		}
+	}
+	return c.waitGranted(ctx, user, rules)
+}
+
+// waitGranted waits until the API server acts on a new role: it learns of it by a watch.
+func (c *Cluster) waitGranted(ctx context.Context, user string, rules []Permission) error {
+	reviews := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
+	for _, rule := range rules {
+		attributes := map[string]any{"group": rule.Groups[0], "resource": rule.Resources[0], "verb": rule.Verbs[0]}
+		err := wait.PollUntilContextTimeout(ctx, startPoll, settleTimeout, true, func(ctx context.Context) (bool, error) {
+			review := newObject("authorization.k8s.io/v1", "SelfSubjectAccessReview", "", "")
+			review.Object["spec"] = map[string]any{"resourceAttributes": attributes}
+			answer, err := c.Dynamic(user).Resource(reviews).Create(ctx, review, metav1.CreateOptions{})
+			if err != nil {
+				return false, err
+			}
+			allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed")
+			return allowed, nil
+		})
+		if err != nil {
+			return fmt.Errorf("waiting until %s may %s %s: %w", user, rule.Verbs[0], rule.Resources[0], err)
 		}
 	}
 	return nil
