@@ -16,7 +16,7 @@ import (
 // the new one comes. So that the address survives the moment without a pool, the Service is pinned to it first.
 type addressPool struct{ nothing }
 
-func (addressPool) name() string    { return "address pool" }
+func (addressPool) name() string    { return StepAddressPool }
 func (addressPool) waiting() Reason { return ReasonWaitingForMetalLBCRDs }
 func (addressPool) broken() Reason  { return ReasonMetalLBInstallFailed }
 
@@ -100,12 +100,16 @@ func (a addressPool) ensure(ctx context.Context, r *run) error {
 	if err := a.removeRenamed(ctx, r, poolKind(), r.live.pools, r.spec.MetalLB.AddressPoolName); err != nil {
 		return err
 	}
-	if _, err := r.put(ctx, poolRef(r.spec), desiredPool(r.spec)); err != nil {
+	pool, err := r.put(ctx, poolRef(r.spec), desiredPool(r.spec))
+	if err != nil {
 		return err
 	}
-	if _, err := r.put(ctx, advertisementRef(r.spec), desiredAdvertisement(r.spec)); err != nil {
+	r.live.pools = with(r.live.pools, pool)
+	advertisement, err := r.put(ctx, advertisementRef(r.spec), desiredAdvertisement(r.spec))
+	if err != nil {
 		return err
 	}
+	r.live.advertisements = with(r.live.advertisements, advertisement)
 	return a.removeRenamed(ctx, r, advertisementKind(), r.live.advertisements, r.spec.MetalLB.L2AdvertisementName)
 }
 

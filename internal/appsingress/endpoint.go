@@ -14,7 +14,7 @@ import (
 // an earlier configuration: MetalLB moves an address a moment after its pool has changed.
 type endpoint struct{ nothing }
 
-func (endpoint) name() string    { return "endpoint" }
+func (endpoint) name() string    { return StepEndpoint }
 func (endpoint) waiting() Reason { return ReasonWaitingForExternalIP }
 func (endpoint) broken() Reason  { return ReasonExternalIPDiscoveryFailed }
 

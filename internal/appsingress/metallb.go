@@ -15,7 +15,7 @@ const metallbName = "metallb"
 // metallb waits for MetalLB's API, then makes sure that the operator runs MetalLB.
 type metallb struct{ nothing }
 
-func (metallb) name() string    { return "MetalLB" }
+func (metallb) name() string    { return StepMetalLB }
 func (metallb) waiting() Reason { return ReasonWaitingForMetalLBCRDs }
 func (metallb) broken() Reason  { return ReasonMetalLBInstallFailed }
 

@@ -18,7 +18,7 @@ const resolutionGrace = time.Minute
 // operator installs the MetalLB operator through OLM. Who installed it already, in the same place, is left alone.
 type operator struct{ nothing }
 
-func (operator) name() string    { return "operator" }
+func (operator) name() string    { return StepOperator }
 func (operator) waiting() Reason { return ReasonWaitingForMetalLBCRDs }
 func (operator) broken() Reason  { return ReasonMetalLBInstallFailed }
 

@@ -13,7 +13,7 @@ import (
 // ingresses share: only the entries of this one are touched.
 type publication struct{ nothing }
 
-func (publication) name() string    { return "publication" }
+func (publication) name() string    { return StepPublication }
 func (publication) waiting() Reason { return ReasonPublicationFailed }
 func (publication) broken() Reason  { return ReasonPublicationFailed }
 

@@ -68,6 +68,15 @@ func named(items []unstructured.Unstructured, name string) *unstructured.Unstruc
 	return nil
 }
 
+// with is a list in which the object of this name is the given one.
+func with(items []unstructured.Unstructured, obj *unstructured.Unstructured) []unstructured.Unstructured {
+	if current := named(items, obj.GetName()); current != nil {
+		*current = *obj
+		return items
+	}
+	return append(items, *obj)
+}
+
 // put writes an object that belongs to this ingress alone: it is created when absent, its fields are taken back when ours, and
 // it is refused when it is somebody else's, unless it may be adopted.
 func (r *run) put(ctx context.Context, ref kube.Ref, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {

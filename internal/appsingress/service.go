@@ -39,7 +39,7 @@ func ReservedServiceAnnotations() []string {
 // service puts a LoadBalancer Service in front of the default IngressController's router.
 type service struct{ nothing }
 
-func (service) name() string    { return "service" }
+func (service) name() string    { return StepService }
 func (service) waiting() Reason { return ReasonWaitingForExternalIP }
 func (service) broken() Reason  { return ReasonIngressServiceFailed }
 

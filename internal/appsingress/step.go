@@ -36,6 +36,17 @@ type step interface {
 	broken() Reason
 }
 
+// The names of the steps, as errors and texts have them.
+const (
+	StepWorker      = "worker"
+	StepOperator    = "operator"
+	StepMetalLB     = "MetalLB"
+	StepAddressPool = "address pool"
+	StepService     = "service"
+	StepEndpoint    = "endpoint"
+	StepPublication = "publication"
+)
+
 // nothing is a step that reads, refuses, finds and removes nothing: what a step needs not say it takes from here.
 type nothing struct{}
 

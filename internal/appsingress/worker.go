@@ -12,7 +12,7 @@ import (
 // Once the operator is installed it neither waits nor drifts.
 type worker struct{ nothing }
 
-func (worker) name() string    { return "worker" }
+func (worker) name() string    { return StepWorker }
 func (worker) waiting() Reason { return ReasonWaitingForNodes }
 func (worker) broken() Reason  { return ReasonHostedClusterAccessFailed }
 
