@@ -97,7 +97,7 @@ func (a addressPool) ensure(ctx context.Context, r *run) error {
 	if err := a.holdAddress(ctx, r); err != nil {
 		return err
 	}
-	if err := a.removeRenamed(ctx, r, poolKind(), r.live.pools, r.spec.MetalLB.AddressPoolName); err != nil {
+	if err := r.removeOthers(ctx, poolKind(), &r.live.pools, r.spec.MetalLB.AddressPoolName); err != nil {
 		return err
 	}
 	pool, err := r.put(ctx, poolRef(r.spec), desiredPool(r.spec))
@@ -110,7 +110,7 @@ func (a addressPool) ensure(ctx context.Context, r *run) error {
 		return err
 	}
 	r.live.advertisements = with(r.live.advertisements, advertisement)
-	return a.removeRenamed(ctx, r, advertisementKind(), r.live.advertisements, r.spec.MetalLB.L2AdvertisementName)
+	return r.removeOthers(ctx, advertisementKind(), &r.live.advertisements, r.spec.MetalLB.L2AdvertisementName)
 }
 
 // holdAddress pins our Service to the address it has, before its pool goes. A pin that a run cut short has left is kept in force
@@ -134,15 +134,14 @@ func (addressPool) holdAddress(ctx context.Context, r *run) error {
 	return err
 }
 
-// removeRenamed deletes what this ingress made of a kind under another name than the one that is wanted now.
-func (addressPool) removeRenamed(
-	ctx context.Context, r *run, kind kube.Resource, items []unstructured.Unstructured, keep string,
-) error {
-	for _, obj := range renamedFrom(items, r.spec.ID(), keep) {
+// removeOthers deletes what this ingress made of a kind under another name than the one to keep.
+func (r *run) removeOthers(ctx context.Context, kind kube.Resource, items *[]unstructured.Unstructured, keep string) error {
+	for _, obj := range renamedFrom(*items, r.spec.ID(), keep) {
 		ref := kube.Ref{Resource: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 		if err := r.removeOwned(ctx, ref, obj); err != nil {
 			return err
 		}
+		*items = without(*items, ref.Name)
 	}
 	return nil
 }
@@ -210,9 +209,9 @@ func (addressPool) present(r *run) []string {
 	return present
 }
 
-func (a addressPool) remove(ctx context.Context, r *run) error {
-	if err := a.removeRenamed(ctx, r, advertisementKind(), r.live.advertisements, ""); err != nil {
+func (addressPool) remove(ctx context.Context, r *run) error {
+	if err := r.removeOthers(ctx, advertisementKind(), &r.live.advertisements, ""); err != nil {
 		return err
 	}
-	return a.removeRenamed(ctx, r, poolKind(), r.live.pools, "")
+	return r.removeOthers(ctx, poolKind(), &r.live.pools, "")
 }

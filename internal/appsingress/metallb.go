@@ -133,7 +133,11 @@ func (metallb) remove(ctx context.Context, r *run) error {
 	if used, err := r.sharedInUse(ctx); used || err != nil {
 		return err
 	}
-	return r.delete(ctx, metallbRef(r.spec), r.live.metallb.GetUID())
+	err := r.delete(ctx, metallbRef(r.spec), r.live.metallb.GetUID())
+	if err == nil {
+		r.live.metallb = nil
+	}
+	return err
 }
 
 // sharedInUse says that a pool is left in MetalLB's namespace, now that ours is gone: then others need MetalLB. Somebody else's

@@ -281,6 +281,7 @@ func (o operator) remove(ctx context.Context, r *run) error {
 		if err := r.delete(ctx, subscriptionRef(r.spec), r.live.subscription.GetUID()); err != nil {
 			return err
 		}
+		r.live.subscription = nil
 	}
 	return o.removeMarkedCSVs(ctx, r)
 }

@@ -255,9 +255,12 @@ func (r *run) withdraw(ctx context.Context, b bulletin) error {
 		return !sameContent(before, obj), nil
 	}
 	return kube.Retry(ctx, "withdraw from "+b.ref.String(), func(ctx context.Context) error {
-		_, err := r.management.Modify(ctx, b.ref, change)
+		written, err := r.management.Modify(ctx, b.ref, change)
 		if kube.IsNotFound(err) {
 			return nil
+		}
+		if err == nil && r.publishesIn(b.ref) {
+			*r.slot(b) = written
 		}
 		return err
 	})

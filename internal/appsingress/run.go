@@ -77,6 +77,17 @@ func with(items []unstructured.Unstructured, obj *unstructured.Unstructured) []u
 	return append(items, *obj)
 }
 
+// without is a new list that lacks the object of this name.
+func without(items []unstructured.Unstructured, name string) []unstructured.Unstructured {
+	rest := make([]unstructured.Unstructured, 0, len(items))
+	for _, item := range items {
+		if item.GetName() != name {
+			rest = append(rest, item)
+		}
+	}
+	return rest
+}
+
 // put writes an object that belongs to this ingress alone: it is created when absent, its fields are taken back when ours, and
 // it is refused when it is somebody else's, unless it may be adopted.
 func (r *run) put(ctx context.Context, ref kube.Ref, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {

@@ -313,5 +313,9 @@ func (service) present(r *run) []string {
 }
 
 func (service) remove(ctx context.Context, r *run) error {
-	return r.removeOwned(ctx, serviceRef(r.spec), r.live.service)
+	err := r.removeOwned(ctx, serviceRef(r.spec), r.live.service)
+	if err == nil {
+		r.live.service = nil
+	}
+	return err
 }
