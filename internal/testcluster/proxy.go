@@ -103,8 +103,10 @@ func (p *Proxy) Start() error {
 	if err != nil {
 		return fmt.Errorf("listening as a proxy: %w", err)
 	}
-	p.address = listener.Addr().String()
-	p.URL = "https://" + p.address
+	if p.URL == "" { // later it is the same, and others read it
+		p.address = listener.Addr().String()
+		p.URL = "https://" + p.address
+	}
 	p.server = &http.Server{ //nolint:gosec // its clients are tests
 		Handler:  p,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
