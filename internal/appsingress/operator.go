@@ -113,10 +113,13 @@ func (o operator) ensure(ctx context.Context, r *run) (err error) {
 	}
 	csv := csvRef(r.spec, installedCSV(r.live.subscription))
 	r.live.csv, err = r.hosted.AwaitObject(ctx, csv, "the MetalLB operator to run", csvSucceeded)
-	return err
+	if err != nil || ownerOf(r.live.subscription, r.spec.ID()) != ours {
+		return err
+	}
+	return o.markCSV(ctx, r)
 }
 
-// clearTheWay removes what would keep OLM from installing: a CSV left by a removal that was cut short, and our Subscription
+// clearTheWay removes what would keep OLM from installing: a CSV of ours whose Subscription has gone, and our Subscription
 // when the CSV it reports as installed has gone, which OLM would never install again.
 func (o operator) clearTheWay(ctx context.Context, r *run) error {
 	if r.live.subscription == nil {
@@ -265,8 +268,8 @@ func (operator) present(r *run) []string {
 }
 
 // remove takes the operator away when an ingress of this provider installed it and nothing uses it any more: the Subscription
-// first, so that OLM does not install again, then its CSV, which OLM would leave behind and later stumble over. The CSV is
-// marked before, so that a removal cut short between the two is finished by the next one.
+// first, so that OLM does not install again, then its CSV, which OLM would leave behind and later stumble over. The CSV, which may
+// be a newer one than the one that was marked, is marked before: a removal cut short between the two is finished by the next one.
 func (o operator) remove(ctx context.Context, r *run) error {
 	if !r.spec.MetalLB.Install {
 		return nil
@@ -274,7 +277,10 @@ func (o operator) remove(ctx context.Context, r *run) error {
 	if used, err := r.sharedInUse(ctx); used || err != nil {
 		return err
 	}
-	if madeByProvider(r.live.subscription) {
+	if r.live.subscription != nil {
+		if !madeByProvider(r.live.subscription) {
+			return nil
+		}
 		if err := o.markCSV(ctx, r); err != nil {
 			return err
 		}
@@ -286,14 +292,18 @@ func (o operator) remove(ctx context.Context, r *run) error {
 	return o.removeMarkedCSVs(ctx, r)
 }
 
+// markCSV says on the CSV that OLM made it for our Subscription: without the Subscription nothing else would.
 func (operator) markCSV(ctx context.Context, r *run) error {
-	if r.live.csv == nil {
+	if r.live.csv == nil || madeByProvider(r.live.csv) {
 		return nil
 	}
 	patch := []byte(`{"metadata":{"labels":{"` + labelManagedBy + `":"` + kube.FieldManager + `"}}}`)
 	ref := csvRef(r.spec, r.live.csv.GetName())
 	return kube.Retry(ctx, "mark "+ref.String(), func(ctx context.Context) error {
-		_, err := r.hosted.Patch(ctx, ref, patch, kube.FieldManager)
+		marked, err := r.hosted.Patch(ctx, ref, patch, kube.FieldManager)
+		if err == nil {
+			r.live.csv = marked
+		}
 		return err
 	})
 }
