@@ -159,6 +159,7 @@ func explained(r *run) bool {
 // Remove runs the steps in reverse and stops at the first error: what comes later keeps alive what comes before.
 func (d *direct) Remove(ctx context.Context) (warnings []string, err error) {
 	r := d.newRun()
+	r.previous = &r.spec
 	w := newWalk(allSteps())
 	ctx = w.watch(ctx)
 	steps := w.steps

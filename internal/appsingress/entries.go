@@ -12,6 +12,7 @@ import (
 type entryList struct {
 	attribute string // the attribute that chose the object, for messages
 	field     string // the list's field in spec
+	target    string // the field of an entry that holds the endpoint
 	required  bool   // the list must not become empty
 	owns      func(entry map[string]any) bool
 	describe  func(entry map[string]any) string // what an entry is called in messages
@@ -24,6 +25,7 @@ func dnsEntries(spec Spec) entryList {
 	return entryList{
 		attribute: "publish.dns_server",
 		field:     "staticEntries",
+		target:    "ip",
 		owns:      func(entry map[string]any) bool { return sameName(entry["hostname"], wildcard) },
 		describe:  func(entry map[string]any) string { return fmt.Sprint(entry["hostname"]) },
 		want: func(e Endpoint) []map[string]any {
@@ -63,6 +65,7 @@ func proxyBackends(spec Spec) entryList {
 	return entryList{
 		attribute: "publish.proxy_server",
 		field:     "backends",
+		target:    "targetService",
 		required:  true,
 		owns:      owns,
 		describe:  func(entry map[string]any) string { return fmt.Sprint(entry["name"]) },

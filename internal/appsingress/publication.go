@@ -3,6 +3,7 @@ package appsingress
 import (
 	"context"
 	"fmt"
+	"net/netip"
 
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
 
@@ -104,9 +105,7 @@ func owningInfra(obj *unstructured.Unstructured) string {
 
 // refuseEntries refuses entries for our wildcard that are not ours: a second answer must never stand beside the first.
 func (r *run) refuseEntries(b bulletin, obj *unstructured.Unstructured) error {
-	taken := b.entries.taken(obj)
-	owner := listMarkFor(r.spec.Domain.Wildcard()).ownerOf(obj, r.spec.ID(), len(taken) > 0)
-	if owner != foreign {
+	if r.ownerOfEntries(b, obj) != foreign {
 		return nil
 	}
 	mark := obj.GetAnnotations()[listMarkFor(r.spec.Domain.Wildcard()).ingress]
@@ -115,9 +114,34 @@ func (r *run) refuseEntries(b bulletin, obj *unstructured.Unstructured) error {
 	}
 	return &OwnershipError{
 		Cluster: r.management.String(),
-		Object:  fmt.Sprintf("the entry %s of %s", taken[0], b.ref),
+		Object:  fmt.Sprintf("the entry %s of %s", b.entries.taken(obj)[0], b.ref),
 		Owner:   mark,
 	}
+}
+
+// ownerOfEntries is whose the entries for our wildcard are. Entries that lost their mark by hand are still ours where we published
+// before and each leads to an endpoint of ours.
+func (r *run) ownerOfEntries(b bulletin, obj *unstructured.Unstructured) ownership {
+	mark, own := listMarkFor(r.spec.Domain.Wildcard()), b.entries.own(obj)
+	owner := mark.ownerOf(obj, r.spec.ID(), len(own) > 0)
+	if owner != foreign || obj.GetAnnotations()[mark.ingress] != "" || r.previous == nil || !r.previous.publishesIn(b.ref) {
+		return owner
+	}
+	for _, entry := range own {
+		if !r.hasEndpoint(text(entry[b.entries.target])) {
+			return foreign
+		}
+	}
+	return ours
+}
+
+// hasEndpoint says that a target is one that this ingress had, or has: an address that fits what was wanted before, or the host
+// name that is live.
+func (r *run) hasEndpoint(target string) bool {
+	if ip, err := netip.ParseAddr(target); err == nil {
+		return r.previous.Fits(Endpoint{IP: ip})
+	}
+	return target != "" && target == fittingEndpoint(r.spec, r.live.service).Hostname
 }
 
 // ensure publishes the endpoint, and withdraws what an earlier configuration published elsewhere.
@@ -131,7 +155,7 @@ func (publication) ensure(ctx context.Context, r *run) error {
 		return nil
 	}
 	for _, b := range bulletins(*r.previous) {
-		if r.publishesIn(b.ref) {
+		if r.spec.publishesIn(b.ref) {
 			continue
 		}
 		if err := r.withdraw(ctx, b); err != nil {
@@ -141,8 +165,8 @@ func (publication) ensure(ctx context.Context, r *run) error {
 	return nil
 }
 
-func (r *run) publishesIn(ref kube.Ref) bool {
-	for _, b := range bulletins(r.spec) {
+func (s Spec) publishesIn(ref kube.Ref) bool {
+	for _, b := range bulletins(s) {
 		if b.ref == ref {
 			return true
 		}
@@ -158,7 +182,7 @@ func (r *run) publish(ctx context.Context, b bulletin) error {
 		if err := r.refuseBulletin(b, obj); err != nil {
 			return false, err
 		}
-		owner := mark.ownerOf(obj, r.spec.ID(), len(b.entries.taken(obj)) > 0)
+		owner := r.ownerOfEntries(b, obj)
 		before := obj.DeepCopy()
 		b.entries.replace(obj, want)
 		switch {
@@ -243,7 +267,7 @@ func (r *run) withdraw(ctx context.Context, b bulletin) error {
 	mark := listMarkFor(r.spec.Domain.Wildcard())
 	change := func(obj *unstructured.Unstructured) (bool, error) {
 		before := obj.DeepCopy()
-		if mark.ownerOf(obj, r.spec.ID(), len(b.entries.taken(obj)) > 0) == ours {
+		if r.ownerOfEntries(b, obj) == ours {
 			b.entries.replace(obj, nil)
 			if b.entries.required && len(b.entries.items(obj)) == 0 {
 				return false, &LastBackendError{Object: b.ref.String(), Cluster: r.management.String()}
@@ -259,7 +283,7 @@ func (r *run) withdraw(ctx context.Context, b bulletin) error {
 		if kube.IsNotFound(err) {
 			return nil
 		}
-		if err == nil && r.publishesIn(b.ref) {
+		if err == nil && r.spec.publishesIn(b.ref) {
 			*r.slot(b) = written
 		}
 		return err

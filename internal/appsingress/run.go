@@ -13,7 +13,7 @@ import (
 // run is one call of a driver's verb: what is wanted, the two clusters, and what the steps learn and pass on.
 type run struct {
 	spec       Spec
-	previous   *Spec // what was wanted before, on update
+	previous   *Spec // what was wanted before: on update and on removal
 	management *kube.Cluster
 	hosted     *kube.Cluster // nil when the HostedCluster is gone
 	live       live
