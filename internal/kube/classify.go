@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/net/http2"
@@ -30,6 +31,12 @@ func IsConflict(err error) bool {
 
 // IsForbidden is a 403: of authorization or of an admission webhook.
 func IsForbidden(err error) bool { return hasCode(err, http.StatusForbidden) }
+
+// isWebhookDenial tells the 403 of an admission webhook from that of authorization: the API server's text alone does.
+func isWebhookDenial(err error) bool {
+	status, ok := statusOf(err)
+	return ok && strings.HasPrefix(status.Message, "admission webhook ")
+}
 
 // IsUnauthorized is a 401 that a fresh reading of the credentials did not cure.
 func IsUnauthorized(err error) bool { return hasCode(err, http.StatusUnauthorized) }

@@ -18,10 +18,11 @@ type Error struct {
 	Err     error
 }
 
-// Error is "get Service a/b in the hosted cluster clusters/demo: ...". A 403 also says which permission is missing.
+// Error is "get Service a/b in the hosted cluster clusters/demo: ...". A 403 also says which permission is missing, unless an
+// admission webhook has refused what the user may do.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s %s in the %s: ", e.Verb, e.subject(), e.Cluster)
-	if IsForbidden(e) {
+	if IsForbidden(e) && !isWebhookDenial(e) {
 		text += "not allowed to " + e.permission() + ": "
 	}
 	return text + e.Err.Error()

@@ -200,6 +200,9 @@ func TestErrorText(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("refused")
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "example.com", Resource: "things"}, "one", refused)
+	denied := &apierrors.StatusError{ErrStatus: metav1.Status{
+		Code: 403, Reason: metav1.StatusReasonForbidden, Message: `admission webhook "v.example.com" denied the request: overlap`,
+	}}
 	for _, tt := range []struct {
 		err  kube.Error
 		want string
@@ -217,6 +220,10 @@ func TestErrorText(t *testing.T) {
 			kube.Error{Verb: "apply", Ref: thing, Err: forbidden},
 			"apply Thing ns/one in the hosted cluster clusters/demo: not allowed to patch things.example.com in namespace ns: " +
 				`things.example.com "one" is forbidden: refused`,
+		},
+		{
+			kube.Error{Verb: "apply", Ref: thing, Err: denied},
+			`apply Thing ns/one in the hosted cluster clusters/demo: admission webhook "v.example.com" denied the request: overlap`,
 		},
 	} {
 		tt.err.Cluster = "hosted cluster clusters/demo"
