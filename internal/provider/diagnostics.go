@@ -89,7 +89,8 @@ func clusterChanged(made, found string) diag.Diagnostic {
 func addressMoved(planned, found appsingress.Endpoint) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("The address moved between plan and apply",
 		fmt.Sprintf("The plan was made for %s, and the ingress has %s now. The ingress itself is up to date, and so is the state; "+
-			"what uses its address in this run was planned with the old one.\n\nRun terraform apply again.", orNone(planned), orNone(found)))
+			"what uses its address in this run was planned with the old one.\n\nRun terraform apply again.",
+			orNone(planned), orNone(found)))
 }
 
 func orNone(e appsingress.Endpoint) string {
@@ -131,7 +132,7 @@ func failed(op operation, elapsed time.Duration, err error) diag.Diagnostics {
 		existing(op.verb, step),
 		next(op.verb, err),
 		wayOut(op.verb, foreign),
-		"Look further: " + lookFurther(op.spec, step.Name),
+		"Look further: " + lookFurther(op.spec, step.Name, foreign),
 		"Error: " + rawError(step.Err, foreign),
 	}
 	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
@@ -272,25 +273,44 @@ func refusedBeforeWriting(err error) bool {
 	return len(configs)+len(foreign) > 0
 }
 
-// lookFurther is one command, for the step that failed.
-func lookFurther(spec appsingress.Spec, step string) string {
-	const hosted = "kubectl --kubeconfig HOSTED-KUBECONFIG"
+// lookFurther is one command: for the foreign object, or else for the step that failed.
+func lookFurther(spec appsingress.Spec, step string, foreign []*appsingress.OwnershipError) string {
+	if len(foreign) > 0 {
+		return lookAt(foreign[0])
+	}
 	switch step {
 	case "worker":
-		return hosted + " get nodes"
+		return kubectlHosted + " get nodes"
 	case "operator":
-		return fmt.Sprintf("%s -n %s get subscriptions.operators.coreos.com,installplans,csv", hosted, spec.MetalLB.Namespace)
-	case "metallb", "address pool":
-		return fmt.Sprintf("%s -n %s get metallb,ipaddresspool,l2advertisement -o yaml", hosted, spec.MetalLB.Namespace)
+		return fmt.Sprintf("%s -n %s get subscriptions.operators.coreos.com,installplans,csv", kubectlHosted, spec.MetalLB.Namespace)
+	case "MetalLB", "address pool":
+		return fmt.Sprintf("%s -n %s get metallb,ipaddresspool,l2advertisement -o yaml", kubectlHosted, spec.MetalLB.Namespace)
 	case "service", "endpoint":
-		return fmt.Sprintf("%s -n %s describe service %s", hosted, spec.Service.Namespace, spec.Service.Name)
+		return fmt.Sprintf("%s -n %s describe service %s", kubectlHosted, spec.Service.Namespace, spec.Service.Name)
 	case "publication":
 		return fmt.Sprintf("kubectl -n %s get dnsserver,proxyserver -o yaml", spec.Namespace)
 	}
 	if spec.HostedCluster.IsZero() {
-		return hosted + " get nodes"
+		return kubectlHosted + " get nodes"
 	}
 	return fmt.Sprintf("kubectl -n %s get hostedcluster %s -o yaml", spec.HostedCluster.Namespace, spec.HostedCluster.Name)
+}
+
+// kubectlHosted starts a command for the hosted cluster; its kubeconfig is nowhere but in the HostedCluster's Secret.
+const kubectlHosted = "kubectl --kubeconfig HOSTED-KUBECONFIG"
+
+// lookAt shows an object with who set which field. Its name is "Kind namespace/name", or "Kind name".
+func lookAt(e *appsingress.OwnershipError) string {
+	command := kubectlHosted
+	if strings.Contains(e.Cluster, "management") {
+		command = "kubectl"
+	}
+	kind, name, _ := strings.Cut(e.Object, " ")
+	name, _, _ = strings.Cut(name, " ")
+	if namespace, inNamespace, ok := strings.Cut(name, "/"); ok {
+		command, name = command+" -n "+namespace, inNamespace
+	}
+	return fmt.Sprintf("%s get %s %s -o yaml --show-managed-fields", command, strings.ToLower(kind), name)
 }
 
 // shortDuration is "30m" and not "30m0s", and has no more digits than a reader wants.
