@@ -22,7 +22,9 @@ func main() {
 	flag.Parse()
 
 	if *showVersion {
-		fmt.Fprintln(os.Stdout, version)
+		if _, err := fmt.Fprintln(os.Stdout, version); err != nil {
+			log.Fatal(err)
+		}
 		return
 	}
 

@@ -20,6 +20,7 @@ type change struct {
 
 	settled      bool // the prior state is Ready without drift
 	finished     bool // the prior state was observed to the end: it is not the remains of a failed create
+	installed    bool // the prior state knows what OLM installed
 	unknownRange bool // the range or the pinned address is not known yet
 	publication  bool // ports, or where it is published
 	operator     bool // how the operator is installed
@@ -33,13 +34,14 @@ func newChange(ctx context.Context, prior, planned appsIngressModel, drift appsi
 
 	ready := isText(prior.Phase, string(appsingress.PhaseReady))
 	return change{
-		spec:         spec,
-		endpoint:     prior.endpoint(),
-		drift:        drift,
-		settled:      ready && !prior.drifted(),
-		finished:     (ready || prior.drifted()) && !prior.endpoint().IsZero(),
-		unknownRange: metallb.Unknown || metallb.Value.IPAddressPoolRange.IsUnknown() || service.Unknown || service.Value.LoadBalancerIP.IsUnknown(),
-		publication:  !planned.Ports.Equal(prior.Ports) || !planned.Publish.Equal(prior.Publish),
+		spec:     spec,
+		endpoint: prior.endpoint(),
+		drift:    drift,
+		settled:  ready && !prior.drifted(),
+		finished: (ready || prior.drifted()) && !prior.endpoint().IsZero(),
+		unknownRange: metallb.Unknown || metallb.Value.IPAddressPoolRange.IsUnknown() ||
+			service.Unknown || service.Value.LoadBalancerIP.IsUnknown(),
+		publication: !planned.Ports.Equal(prior.Ports) || !planned.Publish.Equal(prior.Publish),
 		operator: metallb.Unknown || !metallb.Value.Install.Equal(priorMetalLB.Value.Install) ||
 			!metallb.Value.Subscription.Equal(priorMetalLB.Value.Subscription),
 	}, diags
@@ -62,7 +64,8 @@ func causes() []cause {
 	address := append(publishedValues(), "external_ip", "external_hostname")
 	operator := []string{"installed_csv", "reason", "message"}
 	return []cause{
-		{"an earlier create did not end", func(c change) bool { return !c.finished }, append(address, operator...)},
+		{"an earlier create did not end", func(c change) bool { return !c.finished }, address},
+		{"an earlier create did not see the operator", func(c change) bool { return !c.finished && !c.installed }, operator},
 		{"the range or the pinned address is unknown", func(c change) bool { return c.unknownRange }, address},
 		{"the address does not fit the range or the pin", func(c change) bool { return !c.spec.Fits(c.endpoint) }, address},
 		{"drift of what decides the address", func(c change) bool { return c.drift&appsingress.AffectsAddress != 0 }, address},
@@ -112,7 +115,9 @@ func (m *appsIngressModel) computedLists() map[string]*types.List {
 }
 
 // sameValue says that an attribute keeps its value.
-func sameValue(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, p path.Path) (bool, diag.Diagnostics) {
+func sameValue(
+	ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, p path.Path,
+) (bool, diag.Diagnostics) {
 	var before, after attr.Value
 	diags := req.State.GetAttribute(ctx, p, &before)
 	diags.Append(resp.Plan.GetAttribute(ctx, p, &after)...)

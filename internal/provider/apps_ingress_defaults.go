@@ -57,7 +57,7 @@ func (m *appsIngressModel) fillNames(ctx context.Context, diags *diag.Diagnostic
 func (m *appsIngressModel) publishOrDefault(ctx context.Context, diags *diag.Diagnostics) types.Object {
 	infra := open[infraRefModel](ctx, m.InfraRef, diags)
 	switch {
-	case !m.Publish.IsNull() || infra.Null || isMode(m.Mode, appsingress.ModeAttachment):
+	case !m.Publish.IsNull() || infra.Null || isAttachment(m.Mode):
 		return m.Publish
 	case m.Mode.IsUnknown() || infra.Unknown || infra.Value.Name.IsUnknown():
 		return types.ObjectUnknown(m.Publish.AttributeTypes(ctx))
@@ -94,7 +94,7 @@ func subscriptionWithDefaults(ctx context.Context, mode types.String, m metalLBM
 	switch {
 	case subscription.Unknown:
 		return m.Subscription
-	case subscription.Null && (isMode(mode, appsingress.ModeAttachment) || isFalse(m.Install)):
+	case subscription.Null && (isAttachment(mode) || isFalse(m.Install)):
 		return m.Subscription
 	case subscription.Null && (mode.IsUnknown() || m.Install.IsUnknown()):
 		return types.ObjectUnknown(m.Subscription.AttributeTypes(ctx))
@@ -122,7 +122,7 @@ func (m *appsIngressModel) serviceWithDefaults(ctx context.Context, diags *diag.
 // directText is the default of an option that only direct mode knows: null in attachment mode.
 func directText(mode, value types.String, fallback string) types.String {
 	switch {
-	case !value.IsNull() || isMode(mode, appsingress.ModeAttachment):
+	case !value.IsNull() || isAttachment(mode):
 		return value
 	case mode.IsUnknown():
 		return types.StringUnknown()
@@ -133,7 +133,7 @@ func directText(mode, value types.String, fallback string) types.String {
 // directBool is directText for a bool.
 func directBool(mode types.String, value types.Bool, fallback bool) types.Bool {
 	switch {
-	case !value.IsNull() || isMode(mode, appsingress.ModeAttachment):
+	case !value.IsNull() || isAttachment(mode):
 		return value
 	case mode.IsUnknown():
 		return types.BoolUnknown()
@@ -141,8 +141,8 @@ func directBool(mode types.String, value types.Bool, fallback bool) types.Bool {
 	return types.BoolValue(fallback)
 }
 
-// isMode says that the mode is known, and which.
-func isMode(mode types.String, want appsingress.Mode) bool { return mode.ValueString() == string(want) }
+// isAttachment says that the mode is known to be attachment.
+func isAttachment(mode types.String) bool { return isText(mode, string(appsingress.ModeAttachment)) }
 
 // isFalse is not the opposite of true: null and unknown are neither.
 func isFalse(b types.Bool) bool { return !b.IsNull() && !b.IsUnknown() && !b.ValueBool() }

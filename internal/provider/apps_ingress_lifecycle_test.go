@@ -97,7 +97,9 @@ func TestEverythingSet(t *testing.T) {
 		`infra_ref = { name = "vlan100" }`,
 		`publish = { dns_server = "d" }`,
 		`hosted_cluster_ref = { name = "demo", namespace = "hcps" }`,
-		`hosted_cluster_access = { config_context = "c", host = "https://127.0.0.1:1", tls_server_name = "x", insecure = false, proxy_url = "http://p" }`,
+		`hosted_cluster_access = {
+			config_context = "c", host = "https://127.0.0.1:1", tls_server_name = "x", insecure = false, proxy_url = "http://p"
+		}`,
 		`metallb = {
 			address_pool_name = "p", ip_address_pool_range = "192.0.2.192/27", l2_advertisement_name = "l2", auto_assign = true
 			namespace = "metallb-system", install = true, load_balancer_class = "example.com/apps"
@@ -150,7 +152,9 @@ func TestHostnameEndpoint(t *testing.T) {
 func TestCreateFailureKeepsState(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	w.live = appsingress.Status{Found: true, Phase: appsingress.PhasePending, Reason: appsingress.ReasonWaitingForExternalIP, InstalledCSV: "csv"}
+	w.live = appsingress.Status{
+		Found: true, Phase: appsingress.PhasePending, Reason: appsingress.ReasonWaitingForExternalIP, InstalledCSV: "csv",
+	}
 	w.ensureErr = &appsingress.StepError{
 		Step: 6, Of: 7, Name: "endpoint", Exists: []string{"Service openshift-ingress/oooi-ingress"}, Err: errors.New("no available IPs"),
 	}
@@ -180,7 +184,10 @@ func TestRefusedCreateLeavesNoState(t *testing.T) {
 	resource.UnitTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
-			{Config: ingress(), ExpectError: regexp.MustCompile(`(?s)metallb.ip_address_pool_range: it overlaps.*publish.dns_server: it does`)},
+			{
+				Config:      ingress(),
+				ExpectError: regexp.MustCompile(`(?s)metallb.ip_address_pool_range: it overlaps.*publish.dns_server: it does`),
+			},
 			{
 				PreConfig:        w.set(func(w *world) { w.ensureErr = nil }),
 				Config:           ingress(),
@@ -199,7 +206,9 @@ func TestUpdateFailureKeepsPriorState(t *testing.T) {
 		Steps: []resource.TestStep{
 			{Config: ingress()},
 			{
-				PreConfig:   w.set(func(w *world) { w.ensureErr = &appsingress.StepError{Step: 5, Of: 7, Name: "service", Err: errors.New("no")} }),
+				PreConfig: w.set(func(w *world) {
+					w.ensureErr = &appsingress.StepError{Step: 5, Of: 7, Name: "service", Err: errors.New("no")}
+				}),
 				Config:      changed,
 				ExpectError: regexp.MustCompile(`The apps ingress was not updated`),
 			},

@@ -28,12 +28,6 @@ func (op operation) failed(err error) diag.Diagnostics {
 	return failed(op, time.Since(op.started), err)
 }
 
-// privateState is the private state of a verb's response.
-type privateState interface {
-	privateReader
-	privateWriter
-}
-
 // begin is what every verb starts with: the spec, the time it may take, the same management cluster as before, and the
 // driver. before is the private state so far, nil on create. On error there is nothing to end.
 func (r *appsIngressResource) begin(
@@ -111,7 +105,8 @@ func (r *appsIngressResource) sameCluster(
 
 // usesManagement is false for an ingress that only makes an endpoint in a cluster whose kubeconfig is a file.
 func usesManagement(spec appsingress.Spec) bool {
-	return spec.Mode == appsingress.ModeAttachment || !spec.HostedCluster.IsZero() || spec.Infra != "" || spec.Publish != appsingress.Publish{}
+	return spec.Mode == appsingress.ModeAttachment || !spec.HostedCluster.IsZero() ||
+		spec.Infra != "" || spec.Publish != appsingress.Publish{}
 }
 
 // decideMode decides at apply what could not be decided in the plan, and repeats the refusals that depend on it.

@@ -52,6 +52,21 @@ func (m *appsIngressModel) takeUnknown(seen *appsIngressModel) {
 	}
 }
 
+// open says that the plan left something for the clusters to answer.
+func (m *appsIngressModel) open() bool {
+	for _, value := range m.computedText() {
+		if value.IsUnknown() {
+			return true
+		}
+	}
+	for _, list := range m.computedLists() {
+		if list.IsUnknown() {
+			return true
+		}
+	}
+	return false
+}
+
 // refresh is what a read makes of a state. A Service that has no address for the moment does not take the last known one
 // from the state: the drift lines say that it is missing, and what uses the address is not torn down for a blink.
 func (m *appsIngressModel) refresh(ctx context.Context, status appsingress.Status) diag.Diagnostics {
@@ -71,7 +86,7 @@ func (m appsIngressModel) addressKnown() bool {
 
 // sameInClusters says that an update changes nothing but how the provider itself goes about it, so no cluster is asked.
 func (m appsIngressModel) sameInClusters(ctx context.Context, prior appsIngressModel) (bool, diag.Diagnostics) {
-	if prior.drifted() || !isText(prior.Phase, string(appsingress.PhaseReady)) {
+	if prior.drifted() || !isText(prior.Phase, string(appsingress.PhaseReady)) || m.open() {
 		return false, nil
 	}
 	planned, diags := m.spec(ctx)

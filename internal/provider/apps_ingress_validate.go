@@ -64,7 +64,7 @@ func (c configured) whichCluster() diag.Diagnostics {
 			"Set name or hosted_cluster_ref"))
 	}
 	noFile := !c.access.Unknown && c.access.Value.ConfigPath.IsNull()
-	if noFile || isMode(c.model.Mode, appsingress.ModeAttachment) {
+	if noFile || isAttachment(c.model.Mode) {
 		diags.Append(valueRefused(path.Root("hosted_cluster_ref"),
 			"it is not set, and nothing else says which hosted cluster is meant",
 			"Set hosted_cluster_ref; or, in direct mode, hosted_cluster_access.config_path"))
@@ -110,19 +110,19 @@ func (c configured) pinFits() diag.Diagnostics {
 	}
 	pin, err := netip.ParseAddr(c.service.Value.LoadBalancerIP.ValueString())
 	if err != nil {
-		return nil //nolint:nilerr // its own validator refuses it
+		return nil // its own validator refuses it
 	}
 	addresses, err := addresspool.Parse(c.metallb.Value.IPAddressPoolRange.ValueString())
 	if err != nil || addresses.Contains(pin) {
-		return nil //nolint:nilerr // its own validator refuses it
+		return nil // its own validator refuses it
 	}
-	return refuse(pinPath(), fmt.Sprintf("%s is not in metallb.ip_address_pool_range, %s", pin, c.metallb.Value.IPAddressPoolRange.ValueString()),
+	return refuse(pinPath(), fmt.Sprintf("%s is not in metallb.ip_address_pool_range, which is %s", pin, addresses),
 		"Pin an address of the range, or widen the range")
 }
 
 // attachment refuses what attachment mode cannot honour, and for now the mode itself.
 func (c configured) attachment() diag.Diagnostics {
-	if !isMode(c.model.Mode, appsingress.ModeAttachment) {
+	if !isAttachment(c.model.Mode) {
 		return nil
 	}
 	diags := diag.Diagnostics{attachmentModeMissing(path.Root("mode"), `it is "attachment"`)}
@@ -142,7 +142,8 @@ func (c configured) attachment() diag.Diagnostics {
 		{path.Root("service").AtName("external_traffic_policy"), c.service.Value.ExternalTrafficPolicy},
 	} {
 		if !option.value.IsNull() {
-			diags.Append(valueRefused(option.path, "it is set, and the oooi operator, which does the work in attachment mode, has no such option",
+			diags.Append(valueRefused(option.path,
+				"it is set, and the oooi operator, which does the work in attachment mode, has no such option",
 				"Leave it out, or use direct mode"))
 		}
 	}

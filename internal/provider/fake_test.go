@@ -182,7 +182,9 @@ func ingress(changes ...string) string {
 	return text.String()
 }
 
-func address(text string) appsingress.Endpoint { return appsingress.Endpoint{IP: netip.MustParseAddr(text)} }
+func address(text string) appsingress.Endpoint {
+	return appsingress.Endpoint{IP: netip.MustParseAddr(text)}
+}
 
 func wantCalls(t *testing.T, w *world, want ...string) {
 	t.Helper()

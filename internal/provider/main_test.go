@@ -19,7 +19,11 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
+	defer func() {
+		if err := os.RemoveAll(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
 	cli := filepath.Join(dir, "terraformrc")
 	env := map[string]string{"TF_CLI_CONFIG_FILE": cli, "CHECKPOINT_DISABLE": "1"}
 	if terraform, err := exec.LookPath("terraform"); err == nil && os.Getenv("TF_ACC_TERRAFORM_PATH") == "" {

@@ -56,16 +56,18 @@ func providerSchema() schema.Schema {
 				MarkdownDescription: "PEM key of `client_certificate`. Environment: `KUBE_CLIENT_KEY_DATA`.",
 			},
 			"cluster_ca_certificate": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "PEM certificates that the API server's one is verified with. Environment: `KUBE_CLUSTER_CA_CERT_DATA`.",
+				Optional: true,
+				MarkdownDescription: "PEM certificates that the API server's one is verified with. " +
+					"Environment: `KUBE_CLUSTER_CA_CERT_DATA`.",
 			},
 			"insecure": schema.BoolAttribute{
 				Optional:            true,
 				MarkdownDescription: "Accept any certificate of the API server. Default `false`. Environment: `KUBE_INSECURE`.",
 			},
 			"tls_server_name": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "Name that the API server's certificate must have; the host by default. Environment: `KUBE_TLS_SERVER_NAME`.",
+				Optional: true,
+				MarkdownDescription: "Name that the API server's certificate must have; the host by default. " +
+					"Environment: `KUBE_TLS_SERVER_NAME`.",
 			},
 			"proxy_url": schema.StringAttribute{
 				Optional:            true,

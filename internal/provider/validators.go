@@ -191,7 +191,7 @@ func (r metadataRule) ValidateMap(_ context.Context, req validator.MapRequest, r
 
 func (r metadataRule) refuse(p path.Path, key string, value types.String) diag.Diagnostic {
 	if problems := validation.IsQualifiedName(strings.ToLower(key)); len(problems) > 0 {
-		return valueRefused(p, fmt.Sprintf("%q is not the key of a %s: %s", key, r.wants, problems[0]),
+		return valueRefused(p, fmt.Sprintf("%q is not the key of %s: %s", key, r.wants, problems[0]),
 			`Write a key such as "team" or "example.com/team"`)
 	}
 	if value.IsNull() {
@@ -205,7 +205,7 @@ func (r metadataRule) refuse(p path.Path, key string, value types.String) diag.D
 
 // annotations refuses the keys that the provider itself sets, under the prefixes of all MetalLB versions.
 func annotations() metadataRule {
-	return metadataRule{"annotation", func(key string, _ types.String) (string, string) {
+	return metadataRule{"an annotation", func(key string, _ types.String) (string, string) {
 		prefix, name, _ := strings.Cut(key, "/")
 		metallb := prefix == "metallb.universe.tf" || prefix == "metallb.io"
 		switch {
@@ -221,7 +221,7 @@ func annotations() metadataRule {
 }
 
 func labels() metadataRule {
-	return metadataRule{"label", func(key string, value types.String) (string, string) {
+	return metadataRule{"a label", func(key string, value types.String) (string, string) {
 		if key == appsingress.LabelManagedBy {
 			return fmt.Sprintf("%q says who made the Service, and is the provider's own", key), "Leave it out"
 		}
