@@ -57,9 +57,9 @@ type demo struct {
 }
 
 // step announces what comes next.
-func (d *demo) step(format string, args ...any) {
+func (d *demo) step(what string) {
 	d.steps++
-	d.say("\n%d. %s", d.steps, fmt.Sprintf(format, args...))
+	d.say("\n%d. %s", d.steps, what)
 }
 
 func (d *demo) say(format string, args ...any) {
