@@ -49,16 +49,17 @@ func servedAsPlugin() bool {
 // cli is a working folder in which a test runs Terraform's commands itself: with any flag, an environment that holds nothing
 // but what it is given, and a provider in a process of its own.
 type cli struct {
-	t   *testing.T
-	dir string
-	env []string
+	t       *testing.T
+	program string
+	dir     string
+	env     []string
 }
 
 // newCLI makes a working folder with this configuration. The environment is pairs of NAME=value, on top of the little that
 // Terraform needs.
 func newCLI(t *testing.T, config string, env ...string) *cli {
 	t.Helper()
-	c := &cli{t: t, dir: t.TempDir()}
+	c := &cli{t: t, program: os.Getenv("TF_ACC_TERRAFORM_PATH"), dir: t.TempDir()}
 	plugins := filepath.Join(c.dir, "plugins")
 	self, err := os.Executable()
 	if err == nil {
@@ -103,7 +104,7 @@ func (c *cli) start(args ...string) *command {
 	c.t.Helper()
 	_ = os.Remove(filepath.Join(c.dir, "provider.pid")) // of the command before
 	ctx := context.WithoutCancel(c.t.Context())
-	run := &command{cli: c, process: exec.CommandContext(ctx, os.Getenv("TF_ACC_TERRAFORM_PATH"), args...), ended: make(chan struct{})}
+	run := &command{cli: c, process: exec.CommandContext(ctx, c.program, args...), ended: make(chan struct{})}
 	run.process.Dir, run.process.Env = c.dir, c.env
 	run.process.Stdout, run.process.Stderr = &run.out, &run.out
 	if err := run.process.Start(); err != nil {
@@ -126,7 +127,7 @@ func (c *cli) start(args ...string) *command {
 	return run
 }
 
-// wait returns what the command printed, as one text without line breaks inside sentences, and its exit code.
+// wait returns what the command printed, and its exit code.
 func (r *command) wait() (output string, code int) {
 	r.cli.t.Helper()
 	select {
@@ -134,7 +135,7 @@ func (r *command) wait() (output string, code int) {
 	case <-time.After(patience):
 		r.cli.t.Fatalf("terraform does not end:\n%s", r.out.String())
 	}
-	return unwrapped(r.out.String()), r.code
+	return r.out.String(), r.code
 }
 
 // interrupt is Ctrl-C.
@@ -181,7 +182,7 @@ func (c *cli) failed(output string, code int, texts []string) {
 		c.t.Errorf("want exit code 1 and one error, got %d and %d:\n%s", code, errs, output)
 	}
 	for _, text := range texts {
-		if !strings.Contains(output, text) {
+		if !strings.Contains(unwrapped(output), text) {
 			c.t.Errorf("the error does not say %q:\n%s", text, output)
 		}
 	}
@@ -269,21 +270,15 @@ func (c *cli) planned(file, address string) planned {
 func (c *cli) show(into any, file ...string) {
 	c.t.Helper()
 	output := c.must(append([]string{"show", "-json", "-no-color"}, file...)...)
-	if _, err := fmt.Sscanf(output, "{"); err != nil {
-		output = output[strings.Index(output, "\n{")+1:]
-	}
-	if err := json.NewDecoder(strings.NewReader(output)).Decode(into); err != nil {
+	_, document, _ := strings.Cut(output, "{") // after the warning about the provider that is not from a registry
+	if err := json.NewDecoder(strings.NewReader("{" + document)).Decode(into); err != nil {
 		c.t.Fatalf("decoding the output of show: %v\n%s", err, output)
 	}
 }
 
 // unwrapped undoes what Terraform does to texts: frames and line breaks.
 func unwrapped(output string) string {
-	var lines []string
-	for line := range strings.Lines(output) {
-		lines = append(lines, strings.TrimSpace(strings.TrimLeft(line, "│╷╵ ")))
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(strings.Fields(strings.NewReplacer("│", " ", "╷", " ", "╵", " ").Replace(output)), " ")
 }
 
 // lockedBuffer collects output that is read while it is written.
