@@ -125,8 +125,8 @@ func parseKubeconfig(data []byte, source string) (*api.Config, error) {
 	if err != nil {
 		return nil, &ConnectionError{Source: source, Err: errors.New("not a kubeconfig: malformed" + lineIn(err))}
 	}
-	if len(parsed.Clusters) == 0 && len(parsed.Contexts) == 0 {
-		return nil, &ConnectionError{Source: source, Err: errors.New("not a kubeconfig: it has no clusters and no contexts")}
+	if len(parsed.Clusters)+len(parsed.Contexts)+len(parsed.AuthInfos) == 0 { // one of several files may have users only
+		return nil, &ConnectionError{Source: source, Err: errors.New("not a kubeconfig: it has no clusters, contexts and users")}
 	}
 	return parsed, nil
 }
