@@ -35,10 +35,11 @@ type Proxy struct {
 	tls     *tls.Config
 	forward http.Handler
 
-	mutex  sync.Mutex
-	server *http.Server // nil while stopped
-	rules  []*Rule
-	before func(*http.Request)
+	mutex    sync.Mutex
+	server   *http.Server // nil while stopped
+	listener net.Listener
+	rules    []*Rule
+	before   func(*http.Request)
 }
 
 // Match says which requests a rule is for. Its zero value is for all.
@@ -111,6 +112,7 @@ func (p *Proxy) Start() error {
 		Handler:  p,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
+	p.listener = listener
 	server := p.server
 	go server.Serve(tls.NewListener(listener, p.tls)) //nolint:errcheck // it ends with Stop
 	return nil
@@ -122,6 +124,7 @@ func (p *Proxy) Stop() {
 	defer p.mutex.Unlock()
 	if p.server != nil {
 		_ = p.server.Close()
+		_ = p.listener.Close() // the server closes only what it has begun to serve
 		p.server = nil
 	}
 }
