@@ -36,6 +36,7 @@ type Mutation struct {
 	Annotations map[string]string
 	Labels      map[string]string
 	Defaults    map[string]any // fields of spec, added where they are absent
+	Port        map[string]any // a port that a Service gets, unless it has one of this name; nil: none
 	Services    bool
 	Pools       bool
 }

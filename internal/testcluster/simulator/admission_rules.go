@@ -3,6 +3,7 @@ package simulator
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"go4.org/netipx"
@@ -86,7 +87,17 @@ func (a *Admission) mutate(u *unstructured.Unstructured) []jsonPatch {
 	}
 	spec, _, _ := unstructured.NestedMap(u.Object, "spec")
 	add([]string{"spec"}, spec, mutation.Defaults)
+	if ports, isService := spec["ports"].([]any); isService && mutation.Port != nil && !hasPort(ports, mutation.Port["name"]) {
+		patches = append(patches, jsonPatch{"add", "/spec/ports/-", mutation.Port})
+	}
 	return patches
+}
+
+func hasPort(ports []any, name any) bool {
+	return slices.ContainsFunc(ports, func(p any) bool {
+		port, _ := p.(object)
+		return port["name"] == name
+	})
 }
 
 func asAny(m map[string]string) map[string]any {
