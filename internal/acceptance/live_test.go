@@ -149,7 +149,7 @@ func (l live) serves(k kind) bool {
 // await waits until a condition of the cluster holds.
 func (l live) await(what string, condition func() bool) {
 	l.t.Helper()
-	const interval, patience = 50 * time.Millisecond, 30 * time.Second
+	const interval = 50 * time.Millisecond
 	err := wait.PollUntilContextTimeout(l.ctx(), interval, patience, true, func(context.Context) (bool, error) {
 		return condition(), nil
 	})

@@ -133,8 +133,8 @@ func listener(t *testing.T) (address string, connections *atomic.Int64) {
 	return open.Addr().String(), connections
 }
 
-// ingress is the configuration of an ingress that needs no cluster to be looked at.
-func ingress(name, addresses string) string {
+// ingressBlock is the configuration of an ingress that needs no cluster to be looked at.
+func ingressBlock(name, addresses string) string {
 	return fmt.Sprintf(`
 resource "oooi_apps_ingress" %q {
   name               = %q
@@ -151,7 +151,7 @@ resource "oooi_apps_ingress" %q {
 // Nothing says where the management cluster is: a new ingress plans, and the first use is one error that says what would.
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t, ingress("test", poolRange))
+	c := newCLI(t, ingressBlock("test", poolRange))
 	c.must(planFlags()...)
 	c.fails([]string{"config_path", "KUBE_CONFIG_PATH", "config_paths", "KUBE_CONFIG_PATHS", "host", "KUBE_HOST"},
 		"apply", "-auto-approve", "-input=false", "-no-color")
@@ -180,7 +180,7 @@ func TestRangeRefusedAtValidate(t *testing.T) {
 	}
 	var config strings.Builder
 	for name, addresses := range refused {
-		config.WriteString(ingress(name, addresses))
+		config.WriteString(ingressBlock(name, addresses))
 	}
 	c := newCLI(t, config.String())
 	output, _ := c.run("validate", "-json", "-no-color")

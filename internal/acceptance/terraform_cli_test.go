@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,7 +27,7 @@ const (
 	// pidVariable names the file that a provider process leaves its process id in.
 	pidVariable = "ACCEPTANCE_PROVIDER_PID"
 	// patience only ends a test that hangs.
-	patience = 90 * time.Second
+	patience = 2 * time.Minute
 )
 
 // servedAsPlugin serves the provider when this process was started as one by Terraform: a process of its own, with an
@@ -175,10 +176,13 @@ func (c *cli) fails(texts []string, args ...string) string {
 	return output
 }
 
+// summaries finds the beginnings of errors. What is lower case is an error inside of a text.
+var summaries = regexp.MustCompile(`(?m)^Error: [A-Z]`)
+
 // failed checks the end of a command that had to fail.
 func (c *cli) failed(output string, code int, texts []string) {
 	c.t.Helper()
-	if errs := strings.Count(output, "Error: The "); code != 1 || errs != 1 {
+	if errs := len(summaries.FindAllString(output, -1)); code != 1 || errs != 1 {
 		c.t.Errorf("want exit code 1 and one error, got %d and %d:\n%s", code, errs, output)
 	}
 	for _, text := range texts {
