@@ -34,11 +34,12 @@ func newChange(ctx context.Context, prior, planned appsIngressModel, drift appsi
 
 	ready := isText(prior.Phase, string(appsingress.PhaseReady))
 	return change{
-		spec:     spec,
-		endpoint: prior.endpoint(),
-		drift:    drift,
-		settled:  ready && !prior.drifted(),
-		finished: (ready || prior.drifted()) && !prior.endpoint().IsZero(),
+		spec:      spec,
+		endpoint:  prior.endpoint(),
+		drift:     drift,
+		settled:   ready && !prior.drifted(),
+		finished:  (ready || prior.drifted()) && !prior.endpoint().IsZero(),
+		installed: !prior.InstalledCSV.IsNull(),
 		unknownRange: metallb.Unknown || metallb.Value.IPAddressPoolRange.IsUnknown() ||
 			service.Unknown || service.Value.LoadBalancerIP.IsUnknown(),
 		publication: !planned.Ports.Equal(prior.Ports) || !planned.Publish.Equal(prior.Publish),
