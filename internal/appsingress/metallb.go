@@ -96,8 +96,23 @@ func (metallb) ensure(ctx context.Context, r *run) (err error) {
 	if err != nil {
 		return err
 	}
-	r.live.metallb, err = r.share(ctx, metallbRef(r.spec), desiredMetalLB(r.spec))
-	return err
+	if r.live.metallb, err = r.share(ctx, metallbRef(r.spec), desiredMetalLB(r.spec)); err != nil {
+		return err
+	}
+	return dropClass(ctx, r)
+}
+
+// dropClass takes off the class that somebody else has given to our MetalLB. An apply without a class takes off only its own, and
+// our Service, which has none, would get no address.
+func dropClass(ctx context.Context, r *run) error {
+	class, _, _ := unstructured.NestedString(r.live.metallb.Object, "spec", "loadBalancerClass")
+	if r.spec.MetalLB.LoadBalancerClass != "" || class == "" || ownerOf(r.live.metallb, r.spec.ID()) != ours {
+		return nil
+	}
+	return kube.Retry(ctx, "take the class off "+metallbRef(r.spec).String(), func(ctx context.Context) (err error) {
+		r.live.metallb, err = r.hosted.Patch(ctx, metallbRef(r.spec), []byte(`{"spec":{"loadBalancerClass":null}}`), kube.FieldManager)
+		return err
+	})
 }
 
 func (metallb) drift(r *run) []Difference {
