@@ -38,8 +38,11 @@ func (d *direct) Ensure(ctx context.Context) (Status, error) {
 	r := d.newRun()
 	w := newWalk(allSteps())
 	ctx = w.watch(ctx)
-	err := w.step(ctx, r, worker{}, func(ctx context.Context) error { return d.prepare(ctx, r) })
-	if err != nil {
+	if err := w.step(ctx, r, worker{}, func(ctx context.Context) error { return d.prepare(ctx, r) }); err != nil {
+		return d.status(r, w.failed), err
+	}
+	if s, err := refuse(ctx, r, w.steps); err != nil {
+		err = w.fail(ctx, r, s, err)
 		return d.status(r, w.failed), err
 	}
 	for _, s := range w.steps {
@@ -50,16 +53,13 @@ func (d *direct) Ensure(ctx context.Context) (Status, error) {
 	return d.status(r, nil), nil
 }
 
-// prepare connects, reads everything side by side, and lets each step refuse.
+// prepare connects, and reads everything side by side.
 func (d *direct) prepare(ctx context.Context, r *run) (err error) {
 	if r.hosted, err = d.access().await(ctx); err != nil {
 		return err
 	}
 	return kube.Retry(ctx, "read both clusters", func(ctx context.Context) error {
-		if err := observe(ctx, r, allSteps()); err != nil {
-			return err
-		}
-		return refuse(ctx, r, allSteps())
+		return observe(ctx, r, allSteps())
 	})
 }
 
@@ -72,13 +72,17 @@ func observe(ctx context.Context, r *run, steps []step) error {
 	return group.Wait()
 }
 
-// refuse collects every refusal, so that the user sees all of them at once.
-func refuse(ctx context.Context, r *run, steps []step) error {
+// refuse collects every refusal, so that the user sees all of them at once, and names the first step that has one.
+func refuse(ctx context.Context, r *run, steps []step) (first step, err error) {
 	var errs []error
 	for _, s := range steps {
-		errs = append(errs, s.refuse(ctx, r))
+		err := kube.Retry(ctx, "look for what stands in the way", func(ctx context.Context) error { return s.refuse(ctx, r) })
+		if err != nil && first == nil {
+			first = s
+		}
+		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return first, errors.Join(errs...)
 }
 
 // Observe reads everything side by side and compares.
@@ -103,7 +107,7 @@ func (d *direct) Observe(ctx context.Context) (Status, error) {
 	r.endpoint = fittingEndpoint(r.spec, r.live.service)
 	status := d.status(r, nil)
 	if gone != nil {
-		status.Drift = missing("HostedCluster "+d.spec.HostedCluster.String(), 0)
+		status.Drift = missing("HostedCluster "+d.spec.HostedCluster.String(), AffectsAddress|AffectsOperator)
 		status.degrade(worker{}.broken())
 		return status, nil
 	}
