@@ -80,7 +80,9 @@ func (w *world) step(config string, r round) resource.TestStep {
 // drifted expects that the refresh named these differences, and that the plan repairs them in place.
 type drifted struct {
 	lines   []string
-	address bool
+	address bool   // the address is unknown until the repair
+	moved   bool   // the address is another one now, which is known
+	ip      string // external_ip after the refresh; empty: not compared
 }
 
 // CheckPlan implements plancheck.PlanCheck.
@@ -98,7 +100,11 @@ func (d drifted) CheckPlan(_ context.Context, req plancheck.CheckPlanRequest, re
 		differs("planned phase and drift", []any{"Ready", []string{}}, []any{after["phase"], sorted(after["drift"])}),
 		differs("the address is unknown", d.address, unknown["external_ip"] == true),
 	)
-	if follows := plannedFor(req.Plan, downstream); resp.Error == nil && follows != nil && follows.Actions.NoOp() == d.address {
+	if d.ip != "" {
+		resp.Error = errors.Join(resp.Error, differs("external_ip after the refresh", any(d.ip), before["external_ip"]))
+	}
+	follows := plannedFor(req.Plan, downstream)
+	if resp.Error == nil && follows != nil && follows.Actions.NoOp() == (d.address || d.moved) {
 		resp.Error = fmt.Errorf("the resource that uses the address plans %v", follows.Actions)
 	}
 }
