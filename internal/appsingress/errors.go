@@ -35,17 +35,22 @@ func (e *StepError) Unwrap() error { return e.Err }
 // OwnershipError refuses to write to something that this ingress did not make.
 type OwnershipError struct {
 	Cluster string
-	Object  string // "Service openshift-ingress/oooi-ingress", or an entry of a list in it
+	Object  string // "Service openshift-ingress/oooi-ingress"
+	Entry   string // the entry of a list in the object; empty: the object as a whole
 	Owner   string // id of the ingress whose mark it carries; empty: it carries none
 	// Conflicts are the fields that differ from what is wanted, with who set them; may be empty.
 	Conflicts []kube.FieldConflict
 }
 
 func (e *OwnershipError) Error() string {
-	if e.Owner != "" {
-		return fmt.Sprintf("%s in the %s belongs to the apps ingress %s", e.Object, e.Cluster, e.Owner)
+	subject := e.Object
+	if e.Entry != "" {
+		subject = "the entry " + e.Entry + " of " + e.Object
 	}
-	text := fmt.Sprintf("%s in the %s exists and was not made by this apps ingress", e.Object, e.Cluster)
+	if e.Owner != "" {
+		return fmt.Sprintf("%s in the %s belongs to the apps ingress %s", subject, e.Cluster, e.Owner)
+	}
+	text := fmt.Sprintf("%s in the %s exists and was not made by this apps ingress", subject, e.Cluster)
 	for _, c := range e.Conflicts {
 		text += fmt.Sprintf("; %s is set by %s", c.Field, c.Manager)
 	}

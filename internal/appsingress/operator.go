@@ -330,7 +330,18 @@ func (o operator) refuse(ctx context.Context, r *run) error {
 	if r.live.subscription != nil {
 		return o.refuseOtherMeaning(r)
 	}
-	return refuseInstall(ctx, r)
+	refused := refuseInstall(ctx, r)
+	if refused == nil {
+		return nil
+	}
+	// Many ingresses may begin at once: what stands in the way may be the Subscription that another one has made meanwhile.
+	if err := o.observe(ctx, r); err != nil {
+		return err
+	}
+	if r.live.subscription != nil {
+		return o.refuseOtherMeaning(r)
+	}
+	return refused
 }
 
 // refuseOtherMeaning compares the place a Subscription of somebody else installs from with the one that is configured.

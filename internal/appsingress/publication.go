@@ -114,7 +114,8 @@ func (r *run) refuseEntries(b bulletin, obj *unstructured.Unstructured) error {
 	}
 	return &OwnershipError{
 		Cluster: r.management.String(),
-		Object:  fmt.Sprintf("the entry %s of %s", b.entries.taken(obj)[0], b.ref),
+		Object:  b.ref.String(),
+		Entry:   b.entries.taken(obj)[0],
 		Owner:   mark,
 	}
 }

@@ -279,15 +279,15 @@ func lookFurther(spec appsingress.Spec, step string, foreign []*appsingress.Owne
 		return lookAt(foreign[0])
 	}
 	switch step {
-	case "worker":
+	case appsingress.StepWorker:
 		return kubectlHosted + " get nodes"
-	case "operator":
+	case appsingress.StepOperator:
 		return fmt.Sprintf("%s -n %s get subscriptions.operators.coreos.com,installplans,csv", kubectlHosted, spec.MetalLB.Namespace)
-	case "MetalLB", "address pool":
+	case appsingress.StepMetalLB, appsingress.StepAddressPool:
 		return fmt.Sprintf("%s -n %s get metallb,ipaddresspool,l2advertisement -o yaml", kubectlHosted, spec.MetalLB.Namespace)
-	case "service", "endpoint":
+	case appsingress.StepService, appsingress.StepEndpoint:
 		return fmt.Sprintf("%s -n %s describe service %s", kubectlHosted, spec.Service.Namespace, spec.Service.Name)
-	case "publication":
+	case appsingress.StepPublication:
 		return fmt.Sprintf("kubectl -n %s get dnsserver,proxyserver -o yaml", spec.Namespace)
 	}
 	if spec.HostedCluster.IsZero() {
