@@ -43,7 +43,7 @@ func TestIngressAmongOthers(t *testing.T) {
 			PreConfig: func() { managed, hosted = w.management.requests(), w.hosted.requests() },
 			Config:    labelled + second(),
 			ExpectError: regexp.MustCompile(`(?s)The apps ingress was not created.*` +
-				`Service\s+openshift-ingress/oooi-ingress.*belongs\s+to\s+the\s+apps\s+ingress\s+clusters/demo`),
+				`with\s+oooi_apps_ingress\.second.*Service\s+openshift-ingress/oooi-ingress.*belongs\s+to\s+the\s+apps\s+ingress\s+clusters/demo`),
 		},
 		resource.TestStep{
 			PreConfig: func() {
