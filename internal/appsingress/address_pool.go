@@ -129,9 +129,7 @@ func (addressPool) holdAddress(ctx context.Context, r *run) error {
 		return nil
 	}
 	r.held = current
-	held, err := pinService(ctx, r, current.IP)
-	r.live.service = held
-	return err
+	return remember(&r.live.service).from(pinService(ctx, r, current.IP))
 }
 
 // removeOthers deletes what this ingress made of a kind under another name than the one to keep.

@@ -74,9 +74,9 @@ func precedes(a, b Endpoint) bool {
 	return a.Hostname < b.Hostname
 }
 
-func (endpoint) ensure(ctx context.Context, r *run) (err error) {
-	ref := serviceRef(r.spec)
-	r.live.service, err = r.hosted.AwaitObject(ctx, ref, "an address from the pool", r.settled)
+func (endpoint) ensure(ctx context.Context, r *run) error {
+	ref, service := serviceRef(r.spec), remember(&r.live.service)
+	err := service.from(r.hosted.AwaitObject(ctx, ref, "an address from the pool", r.settled))
 	if err != nil {
 		return err
 	}
@@ -85,8 +85,7 @@ func (endpoint) ensure(ctx context.Context, r *run) (err error) {
 		return nil
 	}
 	r.held = Endpoint{}
-	r.live.service, err = writeService(ctx, r, desiredService(r.spec, r.spec.MetalLB.AddressPoolName, r.pin()))
-	return err
+	return service.from(writeService(ctx, r, desiredService(r.spec, r.spec.MetalLB.AddressPoolName, r.pin())))
 }
 
 // settled says that the Service has an endpoint that fits. While an address is held through a change of pool it also has to come

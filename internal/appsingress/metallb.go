@@ -40,11 +40,11 @@ func (metallb) subject(r *run) kube.Ref {
 	return metallbRef(r.spec)
 }
 
-func (metallb) observe(ctx context.Context, r *run) (err error) {
-	if r.spec.MetalLB.Install {
-		r.live.metallb, err = find(ctx, r.hosted, metallbRef(r.spec))
+func (metallb) observe(ctx context.Context, r *run) error {
+	if !r.spec.MetalLB.Install {
+		return nil
 	}
-	return err
+	return remember(&r.live.metallb).from(find(ctx, r.hosted, metallbRef(r.spec)))
 }
 
 // refuse looks for an API that has to be there already, and for a MetalLB that serves another class.
@@ -96,7 +96,7 @@ func (metallb) ensure(ctx context.Context, r *run) (err error) {
 	if err != nil {
 		return err
 	}
-	if r.live.metallb, err = r.share(ctx, metallbRef(r.spec), desiredMetalLB(r.spec)); err != nil {
+	if err := remember(&r.live.metallb).from(r.share(ctx, metallbRef(r.spec), desiredMetalLB(r.spec))); err != nil {
 		return err
 	}
 	return dropClass(ctx, r)
@@ -109,9 +109,9 @@ func dropClass(ctx context.Context, r *run) error {
 	if r.spec.MetalLB.LoadBalancerClass != "" || class == "" || ownerOf(r.live.metallb, r.spec.ID()) != ours {
 		return nil
 	}
-	return kube.Retry(ctx, "take the class off "+metallbRef(r.spec).String(), func(ctx context.Context) (err error) {
-		r.live.metallb, err = r.hosted.Patch(ctx, metallbRef(r.spec), []byte(`{"spec":{"loadBalancerClass":null}}`), kube.FieldManager)
-		return err
+	patch := []byte(`{"spec":{"loadBalancerClass":null}}`)
+	return kube.Retry(ctx, "take the class off "+metallbRef(r.spec).String(), func(ctx context.Context) error {
+		return remember(&r.live.metallb).from(r.hosted.Patch(ctx, metallbRef(r.spec), patch, kube.FieldManager))
 	})
 }
 

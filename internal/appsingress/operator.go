@@ -95,7 +95,7 @@ func desiredSubscription(spec Spec) *unstructured.Unstructured {
 // subscriptionFields are what makes two Subscriptions mean the same.
 func subscriptionFields() []string { return []string{"name", "channel", "source", "sourceNamespace"} }
 
-func (o operator) ensure(ctx context.Context, r *run) (err error) {
+func (o operator) ensure(ctx context.Context, r *run) error {
 	if !r.spec.MetalLB.Install {
 		return nil
 	}
@@ -103,16 +103,17 @@ func (o operator) ensure(ctx context.Context, r *run) (err error) {
 		return err
 	}
 	ref := subscriptionRef(r.spec)
-	if r.live.subscription, err = r.share(ctx, ref, desiredSubscription(r.spec)); err != nil {
+	subscription := remember(&r.live.subscription)
+	if err := subscription.from(r.share(ctx, ref, desiredSubscription(r.spec))); err != nil {
 		return err
 	}
 	installing := &olmVerdict{}
-	r.live.subscription, err = r.hosted.AwaitObject(ctx, ref, "OLM to install the MetalLB operator", installing.subscription)
+	err := subscription.from(r.hosted.AwaitObject(ctx, ref, "OLM to install the MetalLB operator", installing.subscription))
 	if err != nil {
 		return err
 	}
 	csv := csvRef(r.spec, installedCSV(r.live.subscription))
-	r.live.csv, err = r.hosted.AwaitObject(ctx, csv, "the MetalLB operator to run", csvSucceeded)
+	err = remember(&r.live.csv).from(r.hosted.AwaitObject(ctx, csv, "the MetalLB operator to run", csvSucceeded))
 	if err != nil || ownerOf(r.live.subscription, r.spec.ID()) != ours {
 		return err
 	}

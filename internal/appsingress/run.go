@@ -37,6 +37,19 @@ type live struct {
 	proxyServer    *unstructured.Unstructured
 }
 
+// memory is where the run keeps a live object.
+type memory struct{ at **unstructured.Unstructured }
+
+func remember(at **unstructured.Unstructured) memory { return memory{at} }
+
+// from takes over what a read or a write answers. After an error what was known before is still the best that is known.
+func (m memory) from(obj *unstructured.Unstructured, err error) error {
+	if err == nil {
+		*m.at = obj
+	}
+	return err
+}
+
 // find reads an object; absent is nil, also when its whole kind is not served.
 func find(ctx context.Context, c *kube.Cluster, ref kube.Ref) (*unstructured.Unstructured, error) {
 	obj, err := c.Get(ctx, ref)

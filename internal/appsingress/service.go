@@ -49,9 +49,8 @@ func serviceRef(spec Spec) kube.Ref {
 
 func (service) subject(r *run) kube.Ref { return serviceRef(r.spec) }
 
-func (service) observe(ctx context.Context, r *run) (err error) {
-	r.live.service, err = find(ctx, r.hosted, serviceRef(r.spec))
-	return err
+func (service) observe(ctx context.Context, r *run) error {
+	return remember(&r.live.service).from(find(ctx, r.hosted, serviceRef(r.spec)))
 }
 
 func (service) refuse(_ context.Context, r *run) error {
@@ -116,8 +115,7 @@ func (s service) ensure(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	r.live.service, err = writeService(ctx, r, desiredService(r.spec, r.spec.MetalLB.AddressPoolName, r.pin()))
-	return err
+	return remember(&r.live.service).from(writeService(ctx, r, desiredService(r.spec, r.spec.MetalLB.AddressPoolName, r.pin())))
 }
 
 // pinService pins our Service to an address while it still takes it from the pool it has.

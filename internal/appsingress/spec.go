@@ -77,6 +77,11 @@ type Access struct {
 	ProxyURL             string
 }
 
+// DefaultPublish is where an ingress of an Infra is published when nothing else is said.
+func DefaultPublish(infra string) Publish {
+	return Publish{DNSServer: infra + "-dns", ProxyServer: infra + "-proxy"}
+}
+
 // Domain is the cluster's DNS name. BaseDomain has no trailing dot.
 type Domain struct{ ClusterName, BaseDomain string }
 
