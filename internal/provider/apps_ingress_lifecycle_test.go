@@ -44,7 +44,7 @@ func emptyPlan() resource.ConfigPlanChecks {
 func TestCreateUpdateDestroy(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
 			{
@@ -114,7 +114,7 @@ func TestEverythingSet(t *testing.T) {
 		`timeouts = { create = "45m", read = "2m", update = "1h", delete = "90s" }`,
 	)
 	w := newWorld()
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
 			{Config: full, ConfigStateChecks: []statecheck.StateCheck{
@@ -136,7 +136,7 @@ func TestHostnameEndpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.live.Endpoint = appsingress.Endpoint{Hostname: "lb.example.com"}
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{{
 			Config: ingress(),
@@ -158,7 +158,7 @@ func TestCreateFailureKeepsState(t *testing.T) {
 	w.ensureErr = &appsingress.StepError{
 		Step: 6, Of: 7, Name: "endpoint", Exists: []string{"Service openshift-ingress/oooi-ingress"}, Err: errors.New("no available IPs"),
 	}
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
 			{Config: ingress(), ExpectError: regexp.MustCompile(`The apps ingress was not created\n(?s:.*)Step 6 of 7: endpoint`)},
@@ -181,7 +181,7 @@ func TestRefusedCreateLeavesNoState(t *testing.T) {
 		&appsingress.ConfigError{Attribute: "metallb.ip_address_pool_range", Problem: "it overlaps a pool", Remedy: "choose another"},
 		&appsingress.ConfigError{Attribute: "publish.dns_server", Problem: "it does not exist", Remedy: "create it"},
 	)}
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
 			{
@@ -201,7 +201,7 @@ func TestUpdateFailureKeepsPriorState(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	changed := ingress(`service = { labels = { team = "a" } }`)
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
 			{Config: ingress()},
@@ -225,7 +225,7 @@ func TestUpdateFailureKeepsPriorState(t *testing.T) {
 func TestReadErrorKeepsState(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
 			{Config: ingress()},
@@ -246,7 +246,7 @@ func TestReadErrorKeepsState(t *testing.T) {
 func TestGoneIsRemovedFromState(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
 			{Config: ingress()},
@@ -263,7 +263,7 @@ func TestOtherManagementCluster(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	another := w.set(func(w *world) { w.uid, w.live.Found = "uid-2", false })
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
 			{Config: ingress()},
@@ -281,7 +281,7 @@ func TestOtherManagementCluster(t *testing.T) {
 func TestDestroyFailureKeepsState(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
 			{Config: ingress()},
@@ -304,7 +304,7 @@ func TestDestroyFailureKeepsState(t *testing.T) {
 func TestLocalSettingsWriteNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
 			{Config: ingress()},

@@ -31,7 +31,7 @@ func TestModeDecidedAtApply(t *testing.T) {
 			w := newWorld()
 			change(w)
 			config := ingress(withInfra, `publish = `)
-			resource.UnitTest(t, resource.TestCase{
+			terraformTest(t, resource.TestCase{
 				ProtoV6ProviderFactories: w.factories(),
 				Steps: []resource.TestStep{
 					{
@@ -61,7 +61,7 @@ func TestModeUnreadableAtApply(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.modeErr = errors.New("connection refused")
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{{
 			Config: ingress(withInfra, `publish = `), ExpectError: regexp.MustCompile(`The apps ingress was not created`),
@@ -76,7 +76,7 @@ func TestInfraExists(t *testing.T) {
 	refused := regexp.MustCompile(`(?s)infra_ref: the Infra vlan100 exists, which calls for attachment mode`)
 	w := newWorld()
 	w.mode = appsingress.ModeAttachment
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
 			{Config: ingress(withInfra, `publish = `), PlanOnly: true, ExpectError: refused},
@@ -108,7 +108,7 @@ func TestUnknownInputs(t *testing.T) {
 		`infra_ref = { name = terraform_data.in.output.infra }`,
 		`publish = `,
 	)
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{{
 			Config: config,
@@ -136,7 +136,7 @@ func TestUnknownProviderArguments(t *testing.T) {
 			}
 		` + ingress(withInfra, `publish = `)
 	}
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
 			{

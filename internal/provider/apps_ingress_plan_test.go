@@ -157,7 +157,7 @@ func TestUnknownInPlan(t *testing.T) {
 			if start == "" {
 				start = ingress()
 			}
-			resource.UnitTest(t, resource.TestCase{
+			terraformTest(t, resource.TestCase{
 				ProtoV6ProviderFactories: w.factories(),
 				Steps: []resource.TestStep{
 					{Config: start, ConfigPlanChecks: onlyUnknown(plancheck.ResourceActionCreate, create...)},
@@ -176,7 +176,7 @@ func TestSpellingIsNoChange(t *testing.T) {
 		return ingress(fmt.Sprintf(`metallb = { address_pool_name = "apps", ip_address_pool_range = %q }`, pool),
 			fmt.Sprintf(`dns = { cluster_name = "demo", base_domain = %q }`, domain))
 	}
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
 			{
@@ -207,7 +207,7 @@ func TestDriftIsShownAndRepaired(t *testing.T) {
 	w := newWorld()
 	line := "Service openshift-ingress/oooi-ingress: spec.type is ClusterIP, want LoadBalancer"
 	lines := knownvalue.ListExact([]knownvalue.Check{knownvalue.StringExact(line)})
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
 			{Config: ingress()},
@@ -265,7 +265,7 @@ func TestLastKnownAddressStays(t *testing.T) {
 		drifted(appsingress.AffectsAddress)(w)
 		w.live.Endpoint = appsingress.Endpoint{}
 	}
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
 			{Config: ingress()},
@@ -284,7 +284,7 @@ func TestAddressMovedBetweenPlanAndApply(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	changed := ingress(`service = { labels = { a = "b" } }`)
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
 			{Config: ingress()},
@@ -313,7 +313,7 @@ func TestDownstream(t *testing.T) {
 		return []statecheck.StateCheck{statecheck.ExpectKnownValue(downstream, at("output"), knownvalue.StringExact(want))}
 	}
 	w := newWorld()
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
 			{Config: chain(), ConfigPlanChecks: expect(plancheck.ResourceActionCreate), ConfigStateChecks: follows("192.0.2.200")},

@@ -49,5 +49,5 @@ func TestValidateConfig(t *testing.T) {
 	})
 	w := newWorld()
 	w.uidErr = context.DeadlineExceeded // this ingress needs no management cluster
-	resource.UnitTest(t, resource.TestCase{ProtoV6ProviderFactories: w.factories(), Steps: steps})
+	terraformTest(t, resource.TestCase{ProtoV6ProviderFactories: w.factories(), Steps: steps})
 }

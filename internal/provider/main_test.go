@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 )
 
 // TestMain makes Terraform independent of the machine: no CLI configuration, and the Terraform on the path when there is one.
@@ -40,4 +42,13 @@ func run(m *testing.M) int {
 		return 1
 	}
 	return m.Run()
+}
+
+// terraformTest runs real Terraform with a scripted driver. With -short it is left out.
+func terraformTest(t *testing.T, c resource.TestCase) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs Terraform, which -short does without")
+	}
+	resource.UnitTest(t, c)
 }

@@ -22,7 +22,7 @@ func configuredWith(t *testing.T, block string) kube.Config {
 		got = config
 		return w, nil
 	}
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){
 			"oooi": providerserver.NewProtocol6WithError(newProvider("1.2.3", connect)()),
 		},
@@ -84,7 +84,7 @@ func TestProviderArgumentsEmpty(t *testing.T) {
 func TestProviderBlockTwoExec(t *testing.T) {
 	t.Parallel()
 	exec := "exec {\n api_version = \"v1\"\n command = \"c\"\n}\n"
-	resource.UnitTest(t, resource.TestCase{
+	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: newWorld().factories(),
 		Steps: []resource.TestStep{{
 			Config: "provider \"oooi\" {\n" + exec + exec + "}\n" + ingress(), PlanOnly: true, ExpectError: regexp.MustCompile(`at most 1`),
