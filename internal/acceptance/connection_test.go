@@ -28,7 +28,7 @@ func (w *world) sources(c *cli) []source {
 	endpoint := fmt.Sprintf("host = %q\n%s", rest.Host, trust)
 	plugin := c.file("credentials", fmt.Sprintf("#!/bin/sh\n"+
 		`echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"'"$%s"'"}}'`+"\n", "SECRET"))
-	if err := os.Chmod(plugin, 0o700); err != nil { //nolint:gosec // it has to be run
+	if err := os.Chmod(plugin, 0o700); err != nil {
 		w.t.Fatal(err)
 	}
 	file := w.managementKubeconfig()

@@ -69,7 +69,8 @@ func newCLI(t *testing.T, config string, env ...string) *cli {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.file("terraformrc", fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n", "hashicorp/oooi", plugins))
+	c.file("terraformrc", fmt.Sprintf(
+		"provider_installation {\n  dev_overrides {\n    \"hashicorp/oooi\" = %q\n  }\n  direct {}\n}\n", plugins))
 	c.env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1",
 		"TF_CLI_CONFIG_FILE=" + filepath.Join(c.dir, "terraformrc"), pidVariable + "=" + filepath.Join(c.dir, "provider.pid"),
