@@ -47,16 +47,20 @@ func (w *world) metallbDeleted() round {
 		{"record", func() { w.unpublished(dnsServers, "staticEntries", "hostname", wildcard) }, []string{
 			dnsLine + "spec.staticEntries[" + wildcard + `] is missing, want {"hostname":"` + wildcard + `","ip":"` + firstIP + `"}`,
 		}},
-		{"http's backend", func() { w.unpublished(proxyServers, "backends", "name", "demo-apps-http") },
-			[]string{proxyLine + "spec.backends[demo-apps-http] is missing, want " + backendText("http", "80")}},
+		{
+			"http's backend", func() { w.unpublished(proxyServers, "backends", "name", "demo-apps-http") },
+			[]string{proxyLine + "spec.backends[demo-apps-http] is missing, want " + backendText("http", "80")},
+		},
 	}}
 }
 
 func (w *world) csvDeleted() round {
 	return round{name: "CSV and a backend deleted", breaks: []breakage{
 		{"CSV", func() { w.csv().gone() }, []string{w.csv().line() + "missing"}},
-		{"https' backend", func() { w.unpublished(proxyServers, "backends", "name", "demo-apps-https") },
-			[]string{proxyLine + "spec.backends[demo-apps-https] is missing, want " + backendText("https", "443")}},
+		{
+			"https' backend", func() { w.unpublished(proxyServers, "backends", "name", "demo-apps-https") },
+			[]string{proxyLine + "spec.backends[demo-apps-https] is missing, want " + backendText("https", "443")},
+		},
 	}}
 }
 

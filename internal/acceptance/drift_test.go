@@ -234,7 +234,7 @@ func (p place) gone() {
 func tree(pairs ...any) map[string]any {
 	out := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {
-		out[pairs[i].(string)] = pairs[i+1] //nolint:forcetypeassert // keys are written in tests
+		out[fmt.Sprint(pairs[i])] = pairs[i+1]
 	}
 	return out
 }

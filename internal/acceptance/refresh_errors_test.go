@@ -27,15 +27,20 @@ func faults() []fault {
 	return []fault{
 		{"refused", refusing, "connection\\s+refused"},
 		{"another certificate", impostor, "certificate"},
-		{"silent", ruled(testcluster.Hang()), impatient},
-		{"credentials refused", ruled(testcluster.Answer(401, metav1.StatusReasonUnauthorized, "Unauthorized")), "Unauthorized"},
-		{"forbidden", ruled(testcluster.Answer(403, metav1.StatusReasonForbidden, "not for you")), "not for you"},
-		{"too many", ruled(testcluster.Answer(429, metav1.StatusReasonTooManyRequests, "slow down", "Retry-After", "1")), "slow down"},
-		{"broken", ruled(testcluster.Answer(500, metav1.StatusReasonInternalError, "etcd is away")), "etcd is away"},
+		{"silent", ruled("", testcluster.Hang()), impatient},
+		{"credentials refused", ruled("", testcluster.Answer(401, metav1.StatusReasonUnauthorized, "Unauthorized")), "Unauthorized"},
+		{"forbidden", ruled("", testcluster.Answer(403, metav1.StatusReasonForbidden, "not for you")), "not\\s+for\\s+you"},
+		{"one object forbidden", ruled("/(services/oooi-ingress|dnsservers/vlan-dns)$",
+			testcluster.Answer(403, metav1.StatusReasonForbidden, "not this one")), "not\\s+this\\s+one"},
+		{"another one forbidden", ruled("/(ipaddresspools|proxyservers/vlan-proxy)$",
+			testcluster.Answer(403, metav1.StatusReasonForbidden, "not this one")), "not\\s+this\\s+one"},
+		{"too many", ruled("", testcluster.Answer(429, metav1.StatusReasonTooManyRequests, "slow down", "Retry-After", "1")), "slow\\s+down"},
+		{"broken", ruled("", testcluster.Answer(500, metav1.StatusReasonInternalError, "etcd is away")), "etcd\\s+is\\s+away"},
 	}
 }
 
 func refusing(t *testing.T, proxy *testcluster.Proxy) func() {
+	t.Helper()
 	proxy.Stop()
 	return func() {
 		if err := proxy.Start(); err != nil {
@@ -44,9 +49,9 @@ func refusing(t *testing.T, proxy *testcluster.Proxy) func() {
 	}
 }
 
-func ruled(action testcluster.Action) func(*testing.T, *testcluster.Proxy) func() {
+func ruled(path string, action testcluster.Action) func(*testing.T, *testcluster.Proxy) func() {
 	return func(_ *testing.T, proxy *testcluster.Proxy) func() {
-		return proxy.Add(testcluster.Match{}, action).Remove
+		return proxy.Add(testcluster.Match{Path: path}, action).Remove
 	}
 }
 
@@ -58,7 +63,7 @@ func impostor(t *testing.T, proxy *testcluster.Proxy) func() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", at.Host)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", at.Host)
 	if err != nil {
 		t.Fatal(err)
 	}
