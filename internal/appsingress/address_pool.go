@@ -3,6 +3,7 @@ package appsingress
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/densityops/terraform-provider-oooi/internal/addresspool"
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
@@ -97,7 +98,7 @@ func (a addressPool) ensure(ctx context.Context, r *run) error {
 	if err := a.holdAddress(ctx, r); err != nil {
 		return err
 	}
-	if err := r.removeOthers(ctx, poolKind(), &r.live.pools, r.spec.MetalLB.AddressPoolName); err != nil {
+	if err := r.removeAll(ctx, poolKind(), &r.live.pools, r.others(r.live.pools, r.spec.MetalLB.AddressPoolName)); err != nil {
 		return err
 	}
 	pool, err := r.put(ctx, poolRef(r.spec), desiredPool(r.spec))
@@ -110,20 +111,21 @@ func (a addressPool) ensure(ctx context.Context, r *run) error {
 		return err
 	}
 	r.live.advertisements = with(r.live.advertisements, advertisement)
-	return r.removeOthers(ctx, advertisementKind(), &r.live.advertisements, r.spec.MetalLB.L2AdvertisementName)
+	renamed := r.others(r.live.advertisements, r.spec.MetalLB.L2AdvertisementName)
+	return r.removeAll(ctx, advertisementKind(), &r.live.advertisements, renamed)
 }
 
 // holdAddress pins our Service to the address it has, before its pool goes. A pin that a run cut short has left is kept in force
 // likewise, until the address is settled.
 func (addressPool) holdAddress(ctx context.Context, r *run) error {
-	if ownerOf(r.live.service, r.spec.ID()) == absent || r.spec.Service.LoadBalancerIP.IsValid() {
+	if r.spec.ownerOf(r.live.service) == absent || r.spec.Service.LoadBalancerIP.IsValid() {
 		return nil
 	}
 	if pinned := (Endpoint{IP: pinnedAddress(r.live.service)}); pinned.IP.IsValid() && r.spec.Fits(pinned) {
 		r.held = pinned
 		return nil
 	}
-	renamed := renamedFrom(r.live.pools, r.spec.ID(), r.spec.MetalLB.AddressPoolName)
+	renamed := r.others(r.live.pools, r.spec.MetalLB.AddressPoolName)
 	current := fittingEndpoint(r.spec, r.live.service)
 	if len(renamed) == 0 || !current.IP.IsValid() {
 		return nil
@@ -132,27 +134,39 @@ func (addressPool) holdAddress(ctx context.Context, r *run) error {
 	return remember(&r.live.service).from(pinService(ctx, r, current.IP))
 }
 
-// removeOthers deletes what this ingress made of a kind under another name than the one to keep.
-func (r *run) removeOthers(ctx context.Context, kind kube.Resource, items *[]unstructured.Unstructured, keep string) error {
-	for _, obj := range renamedFrom(*items, r.spec.ID(), keep) {
+// removeAll removes objects of this ingress, and takes them off the list of what is live.
+func (r *run) removeAll(
+	ctx context.Context, kind kube.Resource, live *[]unstructured.Unstructured, objects []*unstructured.Unstructured,
+) error {
+	for _, obj := range objects {
 		ref := kube.Ref{Resource: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 		if err := r.removeOwned(ctx, ref, obj); err != nil {
 			return err
 		}
-		*items = without(*items, ref.Name)
+		*live = without(*live, ref.Name)
 	}
 	return nil
 }
 
-// renamedFrom is what this ingress has under another name than the one that is wanted now.
-func renamedFrom(items []unstructured.Unstructured, id, keep string) []*unstructured.Unstructured {
-	var renamed []*unstructured.Unstructured
+// mine is what this ingress has of a kind: what carries its marks, whatever the name, and after an import also what has the name
+// in the spec and no marks yet.
+func (r *run) mine(items []unstructured.Unstructured, name string) []*unstructured.Unstructured {
+	var mine []*unstructured.Unstructured
 	for i := range items {
-		if owner := ownerOf(&items[i], id); (owner == ours || owner == adopted) && items[i].GetName() != keep {
-			renamed = append(renamed, &items[i])
+		owner := ownerOf(&items[i], r.spec.ID())
+		if items[i].GetName() == name {
+			owner = r.spec.ownerOf(&items[i])
+		}
+		if owner == ours || owner == adopted {
+			mine = append(mine, &items[i])
 		}
 	}
-	return renamed
+	return mine
+}
+
+// others is what this ingress has of a kind under another name than the one that is wanted now.
+func (r *run) others(items []unstructured.Unstructured, wanted string) []*unstructured.Unstructured {
+	return slices.DeleteFunc(r.mine(items, wanted), func(obj *unstructured.Unstructured) bool { return obj.GetName() == wanted })
 }
 
 func (a addressPool) drift(r *run) []Difference {
@@ -170,7 +184,7 @@ func (addressPool) poolDrift(r *run) []Difference {
 		d.add("spec.addresses", []string{r.spec.MetalLB.RangeText}, addresses, AffectsAddress)
 	}
 	d.field("spec.autoAssign", r.spec.MetalLB.AutoAssign, 0)
-	d.marks(r.spec.ID())
+	d.marks(r.spec)
 	return append(d.found, r.leftovers(poolKind(), r.live.pools, r.spec.MetalLB.AddressPoolName)...)
 }
 
@@ -182,14 +196,14 @@ func (addressPool) advertisementDrift(r *run) []Difference {
 	}
 	d := differ{object: object, live: advertisement}
 	d.field("spec.ipAddressPools", []any{r.spec.MetalLB.AddressPoolName}, 0)
-	d.marks(r.spec.ID())
+	d.marks(r.spec)
 	return append(d.found, r.leftovers(advertisementKind(), r.live.advertisements, r.spec.MetalLB.L2AdvertisementName)...)
 }
 
 // leftovers are objects of ours under a name that is not wanted any more.
 func (r *run) leftovers(kind kube.Resource, items []unstructured.Unstructured, keep string) []Difference {
 	var found []Difference
-	for _, obj := range renamedFrom(items, r.spec.ID(), keep) {
+	for _, obj := range r.others(items, keep) {
 		object := kube.Ref{Resource: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}.String()
 		found = append(found, Difference{Object: object, Field: "metadata.name", Want: keep, Got: obj.GetName()})
 	}
@@ -198,18 +212,19 @@ func (r *run) leftovers(kind kube.Resource, items []unstructured.Unstructured, k
 
 func (addressPool) present(r *run) []string {
 	var present []string
-	for _, pool := range renamedFrom(r.live.pools, r.spec.ID(), "") {
+	for _, pool := range r.mine(r.live.pools, r.spec.MetalLB.AddressPoolName) {
 		present = append(present, "IPAddressPool "+pool.GetNamespace()+"/"+pool.GetName())
 	}
-	for _, advertisement := range renamedFrom(r.live.advertisements, r.spec.ID(), "") {
+	for _, advertisement := range r.mine(r.live.advertisements, r.spec.MetalLB.L2AdvertisementName) {
 		present = append(present, "L2Advertisement "+advertisement.GetNamespace()+"/"+advertisement.GetName())
 	}
 	return present
 }
 
 func (addressPool) remove(ctx context.Context, r *run) error {
-	if err := r.removeOthers(ctx, advertisementKind(), &r.live.advertisements, ""); err != nil {
+	advertisements := r.mine(r.live.advertisements, r.spec.MetalLB.L2AdvertisementName)
+	if err := r.removeAll(ctx, advertisementKind(), &r.live.advertisements, advertisements); err != nil {
 		return err
 	}
-	return r.removeOthers(ctx, poolKind(), &r.live.pools, "")
+	return r.removeAll(ctx, poolKind(), &r.live.pools, r.mine(r.live.pools, r.spec.MetalLB.AddressPoolName))
 }

@@ -58,8 +58,11 @@ func (d *differ) noAnnotation(key string, affects Affects) {
 }
 
 // marks compares what says that the object is ours.
-func (d *differ) marks(id string) {
-	d.annotation(annotationIngress, id, 0)
+func (d *differ) marks(s Spec) {
+	if s.Imported && d.live.GetAnnotations()[annotationIngress] == "" {
+		return
+	}
+	d.annotation(annotationIngress, s.ID(), 0)
 	if d.live.GetAnnotations()[annotationAdopted] == "" {
 		d.label(labelManagedBy, kube.FieldManager, 0)
 	}

@@ -49,6 +49,15 @@ func ownerOf(obj *unstructured.Unstructured, id string) ownership {
 	return foreign
 }
 
+// ownerOf is whose the object is that the spec names, and that no other ingress shares.
+func (s Spec) ownerOf(obj *unstructured.Unstructured) ownership {
+	owner := ownerOf(obj, s.ID())
+	if owner == foreign && s.Imported && obj.GetAnnotations()[annotationIngress] == "" {
+		return ours
+	}
+	return owner
+}
+
 func appliedByUs(obj *unstructured.Unstructured) bool {
 	for _, entry := range obj.GetManagedFields() {
 		if entry.Manager == kube.FieldManager && entry.Operation == "Apply" {
@@ -94,12 +103,14 @@ func listMarkFor(wildcard string) listMark {
 }
 
 // ownerOf is whose the entries are, when there are any.
-func (m listMark) ownerOf(obj *unstructured.Unstructured, id string, present bool) ownership {
+func (m listMark) ownerOf(obj *unstructured.Unstructured, s Spec, present bool) ownership {
 	annotations := obj.GetAnnotations()
 	switch {
 	case !present:
 		return absent
-	case annotations[m.ingress] != id:
+	case annotations[m.ingress] == "" && s.Imported:
+		return ours
+	case annotations[m.ingress] != s.ID():
 		return foreign
 	case annotations[m.adopted] == "true":
 		return adopted

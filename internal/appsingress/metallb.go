@@ -129,7 +129,7 @@ func (metallb) drift(r *run) []Difference {
 	}
 	d.field("spec.loadBalancerClass", class, AffectsAddress)
 	if ownerOf(r.live.metallb, r.spec.ID()) == ours {
-		d.marks(r.spec.ID())
+		d.marks(r.spec)
 	}
 	return d.found
 }

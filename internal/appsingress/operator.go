@@ -237,7 +237,7 @@ func (operator) drift(r *run) []Difference {
 		for _, field := range append(subscriptionFields(), "installPlanApproval") {
 			d.field("spec."+field, want[field], AffectsOperator)
 		}
-		d.marks(r.spec.ID())
+		d.marks(r.spec)
 	}
 	return append(d.found, csvDrift(r)...)
 }

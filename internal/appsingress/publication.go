@@ -124,7 +124,7 @@ func (r *run) refuseEntries(b bulletin, obj *unstructured.Unstructured) error {
 // before and each leads to an endpoint of ours.
 func (r *run) ownerOfEntries(b bulletin, obj *unstructured.Unstructured) ownership {
 	mark, own := listMarkFor(r.spec.Domain.Wildcard()), b.entries.own(obj)
-	owner := mark.ownerOf(obj, r.spec.ID(), len(own) > 0)
+	owner := mark.ownerOf(obj, r.spec, len(own) > 0)
 	if owner != foreign || obj.GetAnnotations()[mark.ingress] != "" || r.previous == nil || !r.previous.publishesIn(b.ref) {
 		return owner
 	}
@@ -226,7 +226,7 @@ func (b bulletin) drift(r *run, obj *unstructured.Unstructured) []Difference {
 	mark := listMarkFor(r.spec.Domain.Wildcard())
 	found := b.entries.differences(b.ref.String(), obj, b.entries.want(current))
 	taken := len(b.entries.taken(obj)) > 0
-	if taken && len(found) == 0 && mark.ownerOf(obj, r.spec.ID(), true) == foreign {
+	if taken && len(found) == 0 && mark.ownerOf(obj, r.spec, true) == foreign {
 		d := differ{object: b.ref.String(), live: obj}
 		d.annotation(mark.ingress, r.spec.ID(), AffectsPublication)
 		found = d.found
@@ -235,18 +235,16 @@ func (b bulletin) drift(r *run, obj *unstructured.Unstructured) []Difference {
 }
 
 func (publication) present(r *run) []string {
-	mark := listMarkFor(r.spec.Domain.Wildcard())
 	var present []string
 	for _, b := range bulletins(r.spec) {
 		obj := *r.slot(b)
 		if obj == nil {
 			continue
 		}
-		taken := b.entries.taken(obj)
-		if owner := mark.ownerOf(obj, r.spec.ID(), len(taken) > 0); owner != ours && owner != adopted {
+		if owner := r.ownerOfEntries(b, obj); owner != ours && owner != adopted {
 			continue
 		}
-		for _, entry := range taken {
+		for _, entry := range b.entries.taken(obj) {
 			present = append(present, fmt.Sprintf("entry %s of %s", entry, b.ref))
 		}
 	}

@@ -148,7 +148,7 @@ func (r *run) share(ctx context.Context, ref kube.Ref, desired *unstructured.Uns
 func (r *run) apply(
 	ctx context.Context, ref kube.Ref, desired, current *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
-	owner := ownerOf(current, r.spec.ID())
+	owner := r.spec.ownerOf(current)
 	obj := desired.DeepCopy()
 	mark(obj, r.spec.ID(), owner == adopted || owner == foreign)
 	written, err := r.hosted.Apply(ctx, ref, obj, kube.ApplyOptions{Force: current != nil})
@@ -171,7 +171,7 @@ func (r *run) outlive(
 
 // refuseForeign is the error for an object that is not ours to write.
 func (r *run) refuseForeign(ref kube.Ref, current *unstructured.Unstructured, c *kube.Cluster) error {
-	if ownerOf(current, r.spec.ID()) != foreign || r.mayAdopt(current) {
+	if r.spec.ownerOf(current) != foreign || r.mayAdopt(current) {
 		return nil
 	}
 	return &OwnershipError{Cluster: c.String(), Object: ref.String(), Owner: current.GetAnnotations()[annotationIngress]}
@@ -185,7 +185,7 @@ func (r *run) mayAdopt(current *unstructured.Unstructured) bool {
 // removeOwned deletes an object that this ingress made, and returns when it is gone. What it did not make is left alone; from
 // what it adopted only the marks are taken.
 func (r *run) removeOwned(ctx context.Context, ref kube.Ref, current *unstructured.Unstructured) error {
-	switch ownerOf(current, r.spec.ID()) {
+	switch r.spec.ownerOf(current) {
 	case ours:
 		return r.delete(ctx, ref, current.GetUID())
 	case adopted:

@@ -143,7 +143,7 @@ func writeService(ctx context.Context, r *run, desired *unstructured.Unstructure
 // replaceOtherClass deletes a Service of ours whose class is not the wanted one: the field is immutable.
 func replaceOtherClass(ctx context.Context, r *run) error {
 	current := r.live.service
-	if ownerOf(current, r.spec.ID()) != ours || serviceType(current) != typeLoadBalancer {
+	if r.spec.ownerOf(current) != ours || serviceType(current) != typeLoadBalancer {
 		return nil
 	}
 	if class, _, _ := unstructured.NestedString(current.Object, "spec", "loadBalancerClass"); class == r.spec.MetalLB.LoadBalancerClass {
@@ -162,7 +162,7 @@ func serviceType(obj *unstructured.Unstructured) string {
 // renumberPorts gives ports that carry our names their wanted numbers. An apply alone would add a second port of the same name
 // and be refused: its merge key is number and protocol. Foreign ports and node ports stay as they are.
 func renumberPorts(ctx context.Context, r *run, desired *unstructured.Unstructured) error {
-	if ownerOf(r.live.service, r.spec.ID()) == absent {
+	if r.spec.ownerOf(r.live.service) == absent {
 		return nil
 	}
 	change := func(obj *unstructured.Unstructured) (bool, error) {
@@ -265,7 +265,7 @@ func (service) drift(r *run) []Difference {
 	}
 	portDrift(&d, desired)
 	metadataDrift(&d, r.spec, desired)
-	d.marks(r.spec.ID())
+	d.marks(r.spec)
 	return d.found
 }
 
@@ -304,7 +304,7 @@ func metadataDrift(d *differ, spec Spec, desired *unstructured.Unstructured) {
 }
 
 func (service) present(r *run) []string {
-	if owner := ownerOf(r.live.service, r.spec.ID()); owner == ours || owner == adopted {
+	if owner := r.spec.ownerOf(r.live.service); owner == ours || owner == adopted {
 		return []string{serviceRef(r.spec).String()}
 	}
 	return nil

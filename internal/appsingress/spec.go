@@ -48,6 +48,10 @@ type Spec struct {
 	Service       Service
 	Ports         Ports
 	AdoptExisting bool
+
+	// Imported is true from the import until the first update has set the marks: what has none, under the names of the spec, is
+	// this ingress's then. Shared things are not.
+	Imported bool
 }
 
 // ID identifies the ingress in the marks on everything it creates: "namespace/name".

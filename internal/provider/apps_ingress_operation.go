@@ -59,6 +59,10 @@ func (r *appsIngressResource) beginFrom(
 	if diags.HasError() {
 		return ctx, operation{}, diags
 	}
+	if before != nil {
+		_, d = readPrivate(ctx, before, keyImported, &spec.Imported)
+		diags.Append(d...)
+	}
 	op := operation{verb: v, spec: spec, budget: budget, started: time.Now()}
 	ctx, op.end = context.WithTimeout(ctx, budget)
 	ctx = tflog.SetField(ctx, "ingress", spec.ID())

@@ -17,6 +17,7 @@ type appsIngressResource struct {
 
 var (
 	_ resource.ResourceWithConfigure      = (*appsIngressResource)(nil)
+	_ resource.ResourceWithImportState    = (*appsIngressResource)(nil)
 	_ resource.ResourceWithModifyPlan     = (*appsIngressResource)(nil)
 	_ resource.ResourceWithValidateConfig = (*appsIngressResource)(nil)
 )
@@ -161,6 +162,7 @@ func (r *appsIngressResource) Update(ctx context.Context, req resource.UpdateReq
 		resp.Diagnostics.Append(state.observe(ctx, status)...)
 	}
 	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyDriftAffects, appsingress.Affects(0))...)
+	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyImported, false)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 

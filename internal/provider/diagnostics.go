@@ -54,6 +54,22 @@ func modeUnread(err error) diag.Diagnostic {
 			"Look further: kubectl get infras.hostedcluster.densityops.com --all-namespaces\n\nError: "+err.Error())
 }
 
+// importIDRefused is an import id that cannot be read.
+func importIDRefused(id string, err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("The import id cannot be read",
+		fmt.Sprintf("The id is %q, and %v.\n\nWrite namespace/name, and behind it, each after a comma, what the provider cannot find out: "+
+			"hosted_cluster=namespace/name (default: clusters/ and the name), infra=name, service=namespace/name, "+
+			"config_path=FILE and config_context=NAME of a kubeconfig of the hosted cluster.", id, err))
+}
+
+// importFailed is an ingress that is not there, or cannot be described.
+func importFailed(id string, err error) diag.Diagnostic {
+	return diag.NewErrorDiagnostic(summaryOf(verbImport, err),
+		fmt.Sprintf("Nothing was imported for %q, and nothing was changed in any cluster.\n"+
+			"Look further: kubectl --kubeconfig HOSTED-KUBECONFIG get service --all-namespaces -l %s=terraform-provider-oooi\n"+
+			"Error: %v", id, appsingress.LabelManagedBy, err))
+}
+
 // providerArgumentsRefused is a provider block that contradicts itself.
 func providerArgumentsRefused(err error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("The provider's arguments cannot be used",
@@ -178,6 +194,7 @@ func summaryOf(v verb, err error) string {
 		verbRead:   "The apps ingress could not be read",
 		verbUpdate: "The apps ingress was not updated",
 		verbDelete: "The apps ingress was not removed",
+		verbImport: "The apps ingress was not imported",
 	}[v]
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -17,6 +17,9 @@ type engine interface {
 	// ResolveMode says which mode an unset one means. known is false when that cannot be said yet.
 	ResolveMode(ctx context.Context, spec appsingress.Spec) (mode appsingress.Mode, known bool, err error)
 
+	// Import describes an ingress that exists, from what its import id says of it.
+	Import(ctx context.Context, seed appsingress.Spec) (appsingress.Spec, error)
+
 	// ClusterUID identifies the management cluster.
 	ClusterUID(ctx context.Context) (string, error)
 }
@@ -50,6 +53,11 @@ func (e *clusterEngine) Driver(spec appsingress.Spec, previous *appsingress.Spec
 // ResolveMode implements engine.
 func (e *clusterEngine) ResolveMode(ctx context.Context, spec appsingress.Spec) (appsingress.Mode, bool, error) {
 	return appsingress.ResolveMode(ctx, e.management, spec)
+}
+
+// Import implements engine.
+func (e *clusterEngine) Import(ctx context.Context, seed appsingress.Spec) (appsingress.Spec, error) {
+	return appsingress.Import(ctx, e.management, e.clusters, seed)
 }
 
 // ClusterUID implements engine.

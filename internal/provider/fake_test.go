@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -56,6 +57,10 @@ func (w *world) set(change func(*world)) func() {
 		defer w.mu.Unlock()
 		change(w)
 	}
+}
+
+func (w *world) Import(context.Context, appsingress.Spec) (appsingress.Spec, error) {
+	return appsingress.Spec{}, errors.New("nothing to import")
 }
 
 func (w *world) ClusterUID(context.Context) (string, error) {

@@ -13,6 +13,7 @@ import (
 const (
 	keyClusterUID   = "cluster_uid"   // of the management cluster that the ingress was made in
 	keyDriftAffects = "drift_affects" // union of what the drift lines in state affect
+	keyImported     = "imported"      // imported, and not updated since: what has no marks is this ingress's
 )
 
 // affectsAll is the safe answer where lines are in state and nothing says what they affect.

@@ -16,11 +16,12 @@ const (
 	verbRead   verb = "read"
 	verbUpdate verb = "update"
 	verbDelete verb = "delete"
+	verbImport verb = "import" // has the time of a read
 )
 
 func (v verb) defaultTimeout() time.Duration {
 	switch v {
-	case verbRead:
+	case verbRead, verbImport:
 		return DefaultReadTimeout
 	case verbUpdate:
 		return DefaultUpdateTimeout
@@ -34,7 +35,7 @@ func (v verb) defaultTimeout() time.Duration {
 // timeout is the verb's time, as configured.
 func (v verb) timeout(ctx context.Context, t timeouts.Value) (time.Duration, diag.Diagnostics) {
 	switch v {
-	case verbRead:
+	case verbRead, verbImport:
 		return t.Read(ctx, v.defaultTimeout())
 	case verbUpdate:
 		return t.Update(ctx, v.defaultTimeout())
