@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster"
 )
@@ -83,10 +84,12 @@ func TestDestroyLeavesWhatOthersMade(t *testing.T) {
 	test.CheckDestroy = func(*terraform.State) error {
 		w.hosted.must(metallbs, "openshift-operators", "metallb")
 		w.hosted.must(pools, "openshift-operators", "other-pool")
-		csv := w.hosted.must(subscriptions, "openshift-operators", "metallb-operator").Object["status"].(map[string]any)["installedCSV"]
-		w.hosted.must(csvs, "openshift-operators", csv.(string))
-		if got := list(w.hosted.must(services, "default", "other"), "status", "loadBalancer", "ingress"); len(got) != 1 || got[0]["ip"] != otherIP {
-			t.Errorf("the other Service has %v", got)
+		subscription := w.hosted.must(subscriptions, "openshift-operators", "metallb-operator")
+		csv, _, _ := unstructured.NestedString(subscription.Object, "status", "installedCSV")
+		w.hosted.must(csvs, "openshift-operators", csv)
+		got := list(w.hosted.must(services, "default", "other"), "status", "loadBalancer", "ingress")
+		if diff := cmp.Diff([]map[string]any{{"ip": otherIP, "ipMode": "VIP"}}, got); diff != "" {
+			t.Errorf("the other Service (-want +got):\n%s", diff)
 		}
 		dns := w.management.must(dnsServers, "clusters", dnsName)
 		if diff := cmp.Diff(map[string]string{"note": "theirs"}, dns.GetAnnotations()); diff != "" {

@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/densityops/terraform-provider-oooi/internal/kube"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
 // errNoKubeconfig says that a HostedCluster does not name a kubeconfig Secret yet.

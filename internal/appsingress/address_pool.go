@@ -5,17 +5,17 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/densityops/terraform-provider-oooi/internal/addresspool"
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // addressPool gives MetalLB the range, and has it advertised on the workers' network.
 //
 // A pool cannot be renamed, and MetalLB refuses a pool that overlaps another: on a change of name the old pool has to go before
 // the new one comes. So that the address survives the moment without a pool, the Service is pinned to it first.
-type addressPool struct{ nothing }
+type addressPool struct{}
 
 func (addressPool) name() string    { return StepAddressPool }
 func (addressPool) waiting() Reason { return ReasonWaitingForMetalLBCRDs }

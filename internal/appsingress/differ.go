@@ -5,9 +5,9 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/densityops/terraform-provider-oooi/internal/kube"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
 // differ collects the differences between a live object and what is wanted of it. Only named fields are compared, so what

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/densityops/terraform-provider-oooi/internal/kube"
-
 	"golang.org/x/sync/errgroup"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
 // blinkPatience is how long a refresh gives a Service whose status is empty: controllers clear it for a moment when they sync.
@@ -88,17 +89,15 @@ func refuse(ctx context.Context, r *run, steps []step) (first step, err error) {
 // Observe reads everything side by side and compares.
 func (d *direct) Observe(ctx context.Context) (Status, error) {
 	r := d.newRun()
-	steps := allSteps()
-	var gone *HostedClusterGoneError
-	var err error
-	r.hosted, _, err = d.access().connect(ctx)
-	switch {
-	case errors.As(err, &gone):
-		steps = []step{publication{}}
-	case err != nil:
+	hosted, _, err := d.access().connect(ctx)
+	if gone := (*HostedClusterGoneError)(nil); errors.As(err, &gone) {
+		return d.observeWithoutHosted(ctx, r)
+	}
+	if err != nil {
 		return Status{}, err
 	}
-	if err := observe(ctx, r, steps); err != nil {
+	r.hosted = hosted
+	if err := observe(ctx, r, allSteps()); err != nil {
 		return Status{}, err
 	}
 	if err := d.outlastBlink(ctx, r); err != nil {
@@ -106,12 +105,18 @@ func (d *direct) Observe(ctx context.Context) (Status, error) {
 	}
 	r.endpoint = fittingEndpoint(r.spec, r.live.service)
 	status := d.status(r, nil)
-	if gone != nil {
-		status.Drift = missing("HostedCluster "+d.spec.HostedCluster.String(), AffectsAddress|AffectsOperator)
-		status.degrade(worker{}.broken())
-		return status, nil
-	}
 	d.compare(r, &status)
+	return status, nil
+}
+
+// observeWithoutHosted is what can be said when the HostedCluster is gone: that it is, and what is still published.
+func (d *direct) observeWithoutHosted(ctx context.Context, r *run) (Status, error) {
+	if err := observe(ctx, r, []step{publication{}}); err != nil {
+		return Status{}, err
+	}
+	status := d.status(r, nil)
+	status.Drift = missing("HostedCluster "+d.spec.HostedCluster.String(), AffectsAddress|AffectsOperator)
+	status.degrade(worker{}.broken())
 	return status, nil
 }
 
@@ -173,8 +178,7 @@ func (d *direct) Remove(ctx context.Context) (warnings []string, err error) {
 	if r.hosted == nil {
 		steps = []step{publication{}}
 	}
-	for i := len(steps) - 1; i >= 0; i-- {
-		s := steps[i]
+	for _, s := range slices.Backward(steps) {
 		if err := w.step(ctx, r, s, func(ctx context.Context) error { return s.remove(ctx, r) }); err != nil {
 			return warnings, err
 		}

@@ -5,9 +5,9 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/densityops/terraform-provider-oooi/internal/kube"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
 // endpoint waits for an address, or a host name, that fits what is configured. The Service's status may still hold the answer to

@@ -36,10 +36,12 @@ func TestFittingEndpoint(t *testing.T) {
 		"two, ascending":                 {service: serviceWithIngress(ip("198.51.100.201"), ip("198.51.100.202")), want: "198.51.100.201"},
 		"two, descending":                {service: serviceWithIngress(ip("198.51.100.202"), ip("198.51.100.201")), want: "198.51.100.201"},
 		"an address before a host name":  {service: serviceWithIngress(hostname("a.example.com"), ip("198.51.100.201")), want: "198.51.100.201"},
-		"host names, whatever the order": {service: serviceWithIngress(hostname("b.example.com"), hostname("a.example.com")), want: "a.example.com"},
-		"pinned":                         {service: serviceWithIngress(ip("198.51.100.210")), change: pinned, want: "198.51.100.210"},
-		"pinned to another":              {service: serviceWithIngress(ip("198.51.100.200")), change: pinned},
-		"pinned, a host name":            {service: serviceWithIngress(hostname("lb.example.com")), change: pinned},
+		"host names, whatever the order": {
+			service: serviceWithIngress(hostname("b.example.com"), hostname("a.example.com")), want: "a.example.com",
+		},
+		"pinned":              {service: serviceWithIngress(ip("198.51.100.210")), change: pinned, want: "198.51.100.210"},
+		"pinned to another":   {service: serviceWithIngress(ip("198.51.100.200")), change: pinned},
+		"pinned, a host name": {service: serviceWithIngress(hostname("lb.example.com")), change: pinned},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,6 +2,7 @@ package appsingress
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -157,13 +158,9 @@ func (l entryList) merged(obj *unstructured.Unstructured, want []map[string]any)
 	for _, w := range want {
 		entry := map[string]any{}
 		if current := l.find(obj, l.describe(w)); current != nil {
-			for key, value := range current {
-				entry[key] = value
-			}
+			maps.Copy(entry, current)
 		}
-		for key, value := range w {
-			entry[key] = value
-		}
+		maps.Copy(entry, w)
 		merged = append(merged, entry)
 	}
 	return merged

@@ -2,6 +2,7 @@ package appsingress
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
@@ -50,11 +51,11 @@ func (e *OwnershipError) Error() string {
 	if e.Owner != "" {
 		return fmt.Sprintf("%s in the %s belongs to the apps ingress %s", subject, e.Cluster, e.Owner)
 	}
-	text := fmt.Sprintf("%s in the %s exists and was not made by this apps ingress", subject, e.Cluster)
+	parts := []string{fmt.Sprintf("%s in the %s exists and was not made by this apps ingress", subject, e.Cluster)}
 	for _, c := range e.Conflicts {
-		text += fmt.Sprintf("; %s is set by %s", c.Field, c.Manager)
+		parts = append(parts, fmt.Sprintf("%s is set by %s", c.Field, c.Manager))
 	}
-	return text
+	return strings.Join(parts, "; ")
 }
 
 // ConfigError is a value of the configuration that cannot work with what is in the clusters. Nothing was changed.

@@ -3,9 +3,9 @@ package appsingress
 import (
 	"encoding/json"
 
-	"github.com/densityops/terraform-provider-oooi/internal/kube"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
 // fieldSet is what of an object the API server says we applied, in its own notation: "f:" before each name.

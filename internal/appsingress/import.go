@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/densityops/terraform-provider-oooi/internal/addresspool"
-	"github.com/densityops/terraform-provider-oooi/internal/kube"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/densityops/terraform-provider-oooi/internal/addresspool"
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
 // Import describes an ingress in direct mode that exists already. seed says what the user told of it: name, namespace, and any
@@ -67,7 +67,10 @@ func (i *importer) service(ctx context.Context) error {
 		}
 	}
 	if obj == nil {
-		return &NotImportableError{Seen: fmt.Sprintf("%s does not exist in the %s", serviceRef(i.run.spec), i.run.hosted), Part: "service=namespace/name"}
+		return &NotImportableError{
+			Seen: fmt.Sprintf("%s does not exist in the %s", serviceRef(i.run.spec), i.run.hosted),
+			Part: "service=namespace/name",
+		}
 	}
 	i.run.live.service = obj
 	s.Namespace, s.Name = obj.GetNamespace(), obj.GetName()
@@ -134,7 +137,9 @@ func (i *importer) pool(ctx context.Context) error {
 	}
 	addresses := poolAddresses(pool)
 	if len(addresses) != 1 {
-		return &NotImportableError{Seen: fmt.Sprintf("IPAddressPool %s has %d ranges, and an apps ingress has one", m.AddressPoolName, len(addresses))}
+		return &NotImportableError{
+			Seen: fmt.Sprintf("IPAddressPool %s has %d ranges, and an apps ingress has one", m.AddressPoolName, len(addresses)),
+		}
 	}
 	if m.Range, err = addresspool.Parse(addresses[0]); err != nil {
 		return &NotImportableError{Seen: fmt.Sprintf("IPAddressPool %s: %v", m.AddressPoolName, err)}
@@ -240,7 +245,8 @@ func (i *importer) domain(hostedCluster *unstructured.Unstructured) error {
 		}
 	}
 	return &NotImportableError{
-		Seen: "nothing tells the DNS name: no entry of this ingress is published, and no HostedCluster was named", Part: "hosted_cluster=namespace/name",
+		Seen: "nothing tells the DNS name: no entry of this ingress is published, and no HostedCluster was named",
+		Part: "hosted_cluster=namespace/name",
 	}
 }
 

@@ -1,9 +1,9 @@
 package appsingress
 
 import (
-	"github.com/densityops/terraform-provider-oooi/internal/kube"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
 // The kinds of the management cluster.

@@ -4,9 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
-	"github.com/densityops/terraform-provider-oooi/internal/kube"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
 // The marks on everything that is created. They are all that is known when the provider was killed before Terraform could

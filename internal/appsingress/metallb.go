@@ -4,16 +4,16 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/densityops/terraform-provider-oooi/internal/kube"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
 // metallbName is the only name the MetalLB operator accepts.
 const metallbName = "metallb"
 
 // metallb waits for MetalLB's API, then makes sure that the operator runs MetalLB.
-type metallb struct{ nothing }
+type metallb struct{}
 
 func (metallb) name() string    { return StepMetalLB }
 func (metallb) waiting() Reason { return ReasonWaitingForMetalLBCRDs }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/densityops/terraform-provider-oooi/internal/kube"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
 // resolutionGrace is how long OLM may report that it cannot resolve a Subscription before it is believed: the condition comes
@@ -16,7 +16,7 @@ import (
 const resolutionGrace = time.Minute
 
 // operator installs the MetalLB operator through OLM. Who installed it already, in the same place, is left alone.
-type operator struct{ nothing }
+type operator struct{}
 
 func (operator) name() string    { return StepOperator }
 func (operator) waiting() Reason { return ReasonWaitingForMetalLBCRDs }
@@ -76,8 +76,13 @@ func operatorInstalled(r *run) bool {
 }
 
 func desiredSubscription(spec Spec) *unstructured.Unstructured {
-	s := spec.MetalLB.Subscription
 	obj := subscriptionRef(spec).Object()
+	obj.Object["spec"] = subscriptionSpec(spec)
+	return obj
+}
+
+func subscriptionSpec(spec Spec) map[string]any {
+	s := spec.MetalLB.Subscription
 	fields := map[string]any{
 		"name":                s.Package,
 		"channel":             s.Channel,
@@ -88,8 +93,7 @@ func desiredSubscription(spec Spec) *unstructured.Unstructured {
 	if s.StartingCSV != "" {
 		fields["startingCSV"] = s.StartingCSV
 	}
-	obj.Object["spec"] = fields
-	return obj
+	return fields
 }
 
 // subscriptionFields are what makes two Subscriptions mean the same.
@@ -233,7 +237,7 @@ func (operator) drift(r *run) []Difference {
 	}
 	d := differ{object: ref.String(), live: r.live.subscription}
 	if ownerOf(r.live.subscription, r.spec.ID()) == ours {
-		want := desiredSubscription(r.spec).Object["spec"].(map[string]any) //nolint:forcetypeassert // built just above
+		want := subscriptionSpec(r.spec)
 		for _, field := range append(subscriptionFields(), "installPlanApproval") {
 			d.field("spec."+field, want[field], AffectsOperator)
 		}
@@ -351,7 +355,7 @@ func (operator) refuseOtherMeaning(r *run) error {
 		return nil
 	}
 	d := differ{object: subscriptionRef(r.spec).String(), live: r.live.subscription}
-	want := desiredSubscription(r.spec).Object["spec"].(map[string]any) //nolint:forcetypeassert // built just above
+	want := subscriptionSpec(r.spec)
 	for _, field := range subscriptionFields() {
 		d.field("spec."+field, want[field], 0)
 	}

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/densityops/terraform-provider-oooi/internal/kube"
-
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
 // refuseInstall looks, before a first Subscription is made, for what would make it fail or double: it reads everything side by

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/densityops/terraform-provider-oooi/internal/kube"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
 // publication writes the wildcard record into the DNSServer and the two backends into the ProxyServer. Both hold lists that many

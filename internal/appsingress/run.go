@@ -3,11 +3,11 @@ package appsingress
 import (
 	"context"
 
-	"github.com/densityops/terraform-provider-oooi/internal/kube"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
 // run is one call of a driver's verb: what is wanted, the two clusters, and what the steps learn and pass on.

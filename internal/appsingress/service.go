@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 
-	"github.com/densityops/terraform-provider-oooi/internal/kube"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
 // The annotations MetalLB reads. Which prefix it reads depends on its version, and where it knows both the newer wins: with the
@@ -37,7 +38,7 @@ func ReservedServiceAnnotations() []string {
 }
 
 // service puts a LoadBalancer Service in front of the default IngressController's router.
-type service struct{ nothing }
+type service struct{}
 
 func (service) name() string    { return StepService }
 func (service) waiting() Reason { return ReasonWaitingForExternalIP }
@@ -63,9 +64,7 @@ func routerSelector() map[string]any { return map[string]any{routerSelectorKey: 
 func desiredService(spec Spec, pool string, pin netip.Addr) *unstructured.Unstructured {
 	obj := serviceRef(spec).Object()
 	annotations := map[string]string{}
-	for key, value := range spec.Service.Annotations {
-		annotations[key] = value
-	}
+	maps.Copy(annotations, spec.Service.Annotations)
 	for _, prefix := range metallbPrefixes() {
 		annotations[prefix+poolAnnotation] = pool
 		if pin.IsValid() {
@@ -73,9 +72,7 @@ func desiredService(spec Spec, pool string, pin netip.Addr) *unstructured.Unstru
 		}
 	}
 	labels := map[string]string{}
-	for key, value := range spec.Service.Labels {
-		labels[key] = value
-	}
+	maps.Copy(labels, spec.Service.Labels)
 	obj.SetAnnotations(annotations)
 	obj.SetLabels(labels)
 	fields := map[string]any{
@@ -192,7 +189,8 @@ func renumber(obj, desired *unstructured.Unstructured) bool {
 		changed = true
 	}
 	if changed {
-		obj.Object["spec"].(map[string]any)["ports"] = ports //nolint:forcetypeassert // NestedSlice just read through it
+		spec, _ := obj.Object["spec"].(map[string]any)
+		spec["ports"] = ports
 	}
 	return changed
 }

@@ -5,11 +5,11 @@ import (
 	"net/netip"
 )
 
-// Phase and Reason are the feature's own words.
-type (
-	Phase  string
-	Reason string
-)
+// Phase is where an ingress stands, in the feature's own words.
+type Phase string
+
+// Reason is why, in the feature's own words.
+type Reason string
 
 // The phases.
 const (

@@ -3,9 +3,9 @@ package appsingress
 import (
 	"context"
 
-	"github.com/densityops/terraform-provider-oooi/internal/kube"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
 // worker waits for a node that can run OLM's unpack Job: started earlier, the Job would time out and the install with it.

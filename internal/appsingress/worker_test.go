@@ -1,6 +1,7 @@
 package appsingress
 
 import (
+	"fmt"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,24 +24,28 @@ func taint(effect string) map[string]any {
 
 func TestSchedulableWorker(t *testing.T) {
 	t.Parallel()
+	const none = "waiting for a Ready schedulable worker (0 of %d)"
 	for name, test := range map[string]struct {
 		nodes []unstructured.Unstructured
 		done  bool
-		text  string
 	}{
-		"none":             {text: "waiting for a Ready schedulable worker (0 of 0)"},
-		"without status":   {nodes: []unstructured.Unstructured{node("", nil)}, text: "waiting for a Ready schedulable worker (0 of 1)"},
-		"not Ready":        {nodes: []unstructured.Unstructured{node("False", nil), node("Unknown", nil)}, text: "waiting for a Ready schedulable worker (0 of 2)"},
-		"cordoned":         {nodes: []unstructured.Unstructured{node("True", map[string]any{"unschedulable": true})}, text: "waiting for a Ready schedulable worker (0 of 1)"},
-		"NoSchedule":       {nodes: []unstructured.Unstructured{node("True", taint("NoSchedule"))}, text: "waiting for a Ready schedulable worker (0 of 1)"},
-		"NoExecute":        {nodes: []unstructured.Unstructured{node("True", taint("NoExecute"))}, text: "waiting for a Ready schedulable worker (0 of 1)"},
+		"none":             {},
+		"without status":   {nodes: []unstructured.Unstructured{node("", nil)}},
+		"not Ready":        {nodes: []unstructured.Unstructured{node("False", nil), node("Unknown", nil)}},
+		"cordoned":         {nodes: []unstructured.Unstructured{node("True", map[string]any{"unschedulable": true})}},
+		"NoSchedule":       {nodes: []unstructured.Unstructured{node("True", taint("NoSchedule"))}},
+		"NoExecute":        {nodes: []unstructured.Unstructured{node("True", taint("NoExecute"))}},
 		"PreferNoSchedule": {nodes: []unstructured.Unstructured{node("True", taint("PreferNoSchedule"))}, done: true},
 		"one of two":       {nodes: []unstructured.Unstructured{node("False", nil), node("True", nil)}, done: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			verdict, err := schedulableWorker(test.nodes)
-			if err != nil || verdict.Done != test.done || verdict.Message != test.text {
+			text := ""
+			if !test.done {
+				text = fmt.Sprintf(none, len(test.nodes))
+			}
+			if err != nil || verdict.Done != test.done || verdict.Message != text {
 				t.Errorf("got %+v, %v", verdict, err)
 			}
 		})
