@@ -104,6 +104,23 @@ func without(items []unstructured.Unstructured, name string) []unstructured.Unst
 // put writes an object that belongs to this ingress alone: it is created when absent, its fields are taken back when ours, and
 // it is refused when it is somebody else's, unless it may be adopted.
 func (r *run) put(ctx context.Context, ref kube.Ref, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return r.write(ctx, ref, desired, func(current *unstructured.Unstructured) (keep bool, err error) {
+		return false, r.refuseForeign(ref, current, r.hosted)
+	})
+}
+
+// share makes sure of an object that many ingresses may use: somebody else's is used as it is.
+func (r *run) share(ctx context.Context, ref kube.Ref, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return r.write(ctx, ref, desired, func(current *unstructured.Unstructured) (keep bool, err error) {
+		return ownerOf(current, r.spec.ID()) == foreign, nil
+	})
+}
+
+// write looks at what is there right before it writes, and asks judge whether to keep that as it is, or not to write at all.
+func (r *run) write(
+	ctx context.Context, ref kube.Ref, desired *unstructured.Unstructured,
+	judge func(current *unstructured.Unstructured) (keep bool, err error),
+) (*unstructured.Unstructured, error) {
 	var written *unstructured.Unstructured
 	err := kube.Retry(ctx, "write "+ref.String(), func(ctx context.Context) error {
 		current, err := find(ctx, r.hosted, ref)
@@ -113,34 +130,15 @@ func (r *run) put(ctx context.Context, ref kube.Ref, desired *unstructured.Unstr
 		if current, err = r.outlive(ctx, ref, current); err != nil {
 			return err
 		}
-		if err := r.refuseForeign(ref, current, r.hosted); err != nil {
+		keep, err := judge(current)
+		if keep || err != nil {
+			written = current
 			return err
 		}
 		written, err = r.apply(ctx, ref, desired, current)
 		return err
 	})
 	return written, err
-}
-
-// share makes sure of an object that many ingresses may use: somebody else's is used as it is.
-func (r *run) share(ctx context.Context, ref kube.Ref, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	var shared *unstructured.Unstructured
-	err := kube.Retry(ctx, "write "+ref.String(), func(ctx context.Context) error {
-		current, err := find(ctx, r.hosted, ref)
-		if err != nil {
-			return err
-		}
-		if current, err = r.outlive(ctx, ref, current); err != nil {
-			return err
-		}
-		if ownerOf(current, r.spec.ID()) == foreign {
-			shared = current
-			return nil
-		}
-		shared, err = r.apply(ctx, ref, desired, current)
-		return err
-	})
-	return shared, err
 }
 
 // apply is a server-side apply of the desired object with our marks. On what is ours (current is not nil) it takes fields back
