@@ -77,16 +77,29 @@ func (addressPool) refuseOverlap(r *run) error {
 		if pool.GetName() == r.spec.MetalLB.AddressPoolName || owner == ours {
 			continue
 		}
-		if which, overlaps := addresspool.Overlap(r.spec.MetalLB.Range, poolAddresses(pool)); overlaps {
-			return &ConfigError{
-				Attribute: "metallb.ip_address_pool_range",
-				Problem: fmt.Sprintf("the range %s overlaps %s of IPAddressPool %s/%s in the %s",
-					r.spec.MetalLB.RangeText, which, pool.GetNamespace(), pool.GetName(), r.hosted),
-				Remedy: "choose a range that no other pool has",
-			}
+		if overlap := r.overlap(pool, r.hosted); overlap != nil {
+			return overlap
 		}
 	}
 	return nil
+}
+
+// overlap is the refusal of a pool that has addresses of ours; nil when it has none.
+func (r *run) overlap(pool *unstructured.Unstructured, hosted *kube.Cluster) *ConfigError {
+	which, overlaps := addresspool.Overlap(r.spec.MetalLB.Range, poolAddresses(pool))
+	if !overlaps {
+		return nil
+	}
+	return r.rangeRefused("overlaps %s of IPAddressPool %s/%s in the %s", which, pool.GetNamespace(), pool.GetName(), hosted)
+}
+
+// rangeRefused says what the range collides with.
+func (r *run) rangeRefused(format string, args ...any) *ConfigError {
+	return &ConfigError{
+		Attribute: "metallb.ip_address_pool_range",
+		Problem:   fmt.Sprintf("the range %s ", r.spec.MetalLB.RangeText) + fmt.Sprintf(format, args...),
+		Remedy:    "choose addresses of the VLAN that nothing else has",
+	}
 }
 
 func poolAddresses(pool *unstructured.Unstructured) []string {

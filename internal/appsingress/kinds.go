@@ -15,6 +15,10 @@ func infraKind() kube.Resource {
 	return kube.NewResource("hostedcluster.densityops.com/v1alpha1", "infras", "Infra")
 }
 
+func attachmentKind() kube.Resource {
+	return kube.NewResource("hostedcluster.densityops.com/v1alpha1", "infraclusterattachments", "InfraClusterAttachment")
+}
+
 func dnsServerKind() kube.Resource {
 	return kube.NewResource("hostedcluster.densityops.com/v1alpha1", "dnsservers", "DNSServer")
 }

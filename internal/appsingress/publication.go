@@ -77,13 +77,18 @@ func (r *run) refuseBulletin(b bulletin, obj *unstructured.Unstructured) error {
 		}
 	}
 	if infra := owningInfra(obj); infra != "" {
-		return &ConfigError{
-			Attribute: attribute,
-			Problem:   fmt.Sprintf("%s belongs to Infra %s, and oooi takes back within moments what is written to it directly", b.ref, infra),
-			Remedy:    "publish through the Infra with mode = \"attachment\", or in a DNSServer and ProxyServer that stand alone",
-		}
+		return ownedByInfra(b, infra)
 	}
 	return r.refuseEntries(b, obj)
+}
+
+// ownedByInfra refuses to write where the oooi operator would take it back.
+func ownedByInfra(b bulletin, infra string) *ConfigError {
+	return &ConfigError{
+		Attribute: b.entries.attribute,
+		Problem:   fmt.Sprintf("%s belongs to Infra %s, and oooi takes back within moments what is written to it directly", b.ref, infra),
+		Remedy:    "publish through the Infra with mode = \"attachment\", or in a DNSServer and ProxyServer that stand alone",
+	}
 }
 
 func missingRemedy(spec Spec) string {

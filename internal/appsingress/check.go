@@ -1,0 +1,165 @@
+package appsingress
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/densityops/terraform-provider-oooi/internal/addresspool"
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
+)
+
+// Findings are what a plan can know of a configuration that will not work.
+type Findings struct {
+	Refusals []*ConfigError
+	Warnings []*ConfigError // what is most likely wrong, and may be meant
+}
+
+// Check looks for what the range and the places of publication collide with, everything side by side. It writes nothing and does
+// not wait. A cluster that cannot be read hides what is in it: the error says so, beside what was found in the other one.
+//
+// What an ingress of this provider has is left to the apply: it may be on its way out in the same run.
+func Check(ctx context.Context, management *kube.Cluster, clusters *kube.Clusters, spec Spec) (Findings, error) {
+	r := &run{spec: spec, management: management}
+	looks := []func(context.Context) (Findings, error){
+		r.checkPublication,
+		r.checkVLAN,
+		func(ctx context.Context) (Findings, error) { return r.checkPools(ctx, clusters) },
+	}
+	found := make([]Findings, len(looks))
+	group, ctx := siblings(ctx)
+	for i, look := range looks {
+		group.Go(func() (err error) {
+			found[i], err = look(ctx)
+			return err
+		})
+	}
+	err := group.Wait()
+	var all Findings
+	for _, f := range found {
+		all.Refusals = append(all.Refusals, f.Refusals...)
+		all.Warnings = append(all.Warnings, f.Warnings...)
+	}
+	return all, err
+}
+
+// checkPublication finds a DNSServer or ProxyServer that an Infra owns, and addresses of the range that others publish already.
+func (r *run) checkPublication(ctx context.Context) (Findings, error) {
+	if err := (publication{}).observe(ctx, r); err != nil {
+		return Findings{}, err
+	}
+	var found Findings
+	for _, b := range bulletins(r.spec) {
+		obj := *r.slot(b)
+		if obj == nil {
+			continue // it may be made in the same run
+		}
+		if infra := owningInfra(obj); infra != "" {
+			found.Refusals = append(found.Refusals, ownedByInfra(b, infra))
+			continue
+		}
+		if entry, address := r.publishedElsewhere(b, obj); entry != "" {
+			found.Refusals = append(found.Refusals, r.rangeRefused("holds %s, which the entry %s of %s points at", address, entry, b.ref))
+		}
+	}
+	return found, nil
+}
+
+// publishedElsewhere is the first entry that nobody's ingress of this provider has made and that points into the range.
+func (r *run) publishedElsewhere(b bulletin, obj *unstructured.Unstructured) (name, address string) {
+	for _, item := range b.entries.items(obj) {
+		entry, _ := item.(map[string]any)
+		hostname := strings.ToLower(strings.TrimSuffix(text(entry["hostname"]), "."))
+		_, marked := obj.GetAnnotations()[listMarkFor(hostname).ingress]
+		target := text(entry[b.entries.target])
+		ip, err := netip.ParseAddr(target)
+		if err == nil && !marked && !b.entries.owns(entry) && r.spec.MetalLB.Range.Contains(ip) {
+			return b.entries.describe(entry), target
+		}
+	}
+	return "", ""
+}
+
+// checkVLAN compares the range with what the Infra and the attachments on it have.
+func (r *run) checkVLAN(ctx context.Context) (Findings, error) {
+	if r.spec.Infra == "" {
+		return Findings{}, nil
+	}
+	infra, err := find(ctx, r.management, kube.Ref{Resource: infraKind(), Namespace: r.spec.Namespace, Name: r.spec.Infra})
+	if err != nil || infra == nil {
+		return Findings{}, err
+	}
+	attachments, err := findAll(ctx, r.management, attachmentKind(), r.spec.Namespace)
+	if err != nil {
+		return Findings{}, err
+	}
+	vlan := vlanOf(infra)
+	reserveAttachments(&vlan, attachments, r.spec)
+	var found Findings
+	for _, conflict := range vlan.Conflicts(r.spec.MetalLB.Range) {
+		found.Refusals = append(found.Refusals, r.rangeRefused("holds addresses of %s of Infra %s (%s)", conflict.What, r.spec.Infra, conflict.Range))
+	}
+	if vlan.Outside(r.spec.MetalLB.Range) {
+		found.Warnings = append(found.Warnings, r.rangeRefused("is not all inside %s, the network of Infra %s", vlan.CIDR, r.spec.Infra))
+	}
+	return found, nil
+}
+
+// vlanOf is what an Infra says of its network.
+func vlanOf(infra *unstructured.Unstructured) addresspool.VLAN {
+	read := func(fields ...string) string {
+		value, _, _ := unstructured.NestedString(infra.Object, append([]string{"spec"}, fields...)...)
+		return value
+	}
+	var vlan addresspool.VLAN
+	if cidr, err := netip.ParsePrefix(read("networkConfig", "cidr")); err == nil {
+		vlan.CIDR = cidr.Masked()
+	}
+	vlan.Reserve("the gateway", read("networkConfig", "gateway"))
+	for _, component := range []string{"dhcp", "dns", "proxy"} {
+		vlan.Reserve("the "+component+" server", read("infraComponents", component, "serverIP"))
+	}
+	vlan.ReserveRange("the DHCP pool", read("infraComponents", "dhcp", "rangeStart"), read("infraComponents", "dhcp", "rangeEnd"))
+	return vlan
+}
+
+// reserveAttachments adds the ranges of the other attachments on the same Infra.
+func reserveAttachments(vlan *addresspool.VLAN, attachments []unstructured.Unstructured, spec Spec) {
+	for i := range attachments {
+		fields := func(path ...string) string {
+			value, _, _ := unstructured.NestedString(attachments[i].Object, append([]string{"spec"}, path...)...)
+			return value
+		}
+		enabled, _, _ := unstructured.NestedBool(attachments[i].Object, "spec", "appsIngress", "enabled")
+		if !enabled || fields("infraRef", "name") != spec.Infra || attachments[i].GetName() == spec.Name {
+			continue
+		}
+		if taken, err := addresspool.Parse(fields("appsIngress", "metallb", "ipAddressPoolRange")); err == nil {
+			vlan.Reserved = append(vlan.Reserved, addresspool.Reservation{What: "attachment " + attachments[i].GetName(), Range: taken})
+		}
+	}
+}
+
+// checkPools compares the range with the pools of the hosted cluster that this provider did not make.
+func (r *run) checkPools(ctx context.Context, clusters *kube.Clusters) (Findings, error) {
+	hosted, _, err := access{management: r.management, clusters: clusters, spec: r.spec}.connect(ctx)
+	if err != nil {
+		return Findings{}, err
+	}
+	pools, err := findAll(ctx, hosted, poolKind(), r.spec.MetalLB.Namespace)
+	if err != nil {
+		return Findings{}, err
+	}
+	var found Findings
+	for i := range pools {
+		if madeByProvider(&pools[i]) || pools[i].GetName() == r.spec.MetalLB.AddressPoolName {
+			continue
+		}
+		if overlap := r.overlap(&pools[i], hosted); overlap != nil {
+			found.Refusals = append(found.Refusals, overlap)
+		}
+	}
+	return found, nil
+}
