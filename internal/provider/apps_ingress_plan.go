@@ -57,6 +57,7 @@ func (r *appsIngressResource) ModifyPlan(ctx context.Context, req resource.Modif
 	resp.Diagnostics.Append(planned.fillDefaults(ctx)...)
 	if prior == nil {
 		planned.planCreate(ctx)
+		resp.Diagnostics.Append(r.check(ctx, planned, nil)...)
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &planned)...)
 		return
 	}
@@ -64,6 +65,7 @@ func (r *appsIngressResource) ModifyPlan(ctx context.Context, req resource.Modif
 	affects, diags := readDriftAffects(ctx, req.Private, prior.drifted())
 	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(planned.planUpdate(ctx, *prior, affects)...)
+	resp.Diagnostics.Append(r.check(ctx, planned, prior)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}

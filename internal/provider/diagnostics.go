@@ -29,6 +29,12 @@ func configRefused(e *appsingress.ConfigError) diag.Diagnostic {
 		fmt.Sprintf("%s: %s.\n\n%s. Nothing was changed in any cluster.", e.Attribute, e.Problem, upperFirst(e.Remedy)))
 }
 
+// configDoubted is a value that most likely does not work with what is in the clusters.
+func configDoubted(e *appsingress.ConfigError) diag.Diagnostic {
+	return diag.NewAttributeWarningDiagnostic(attributePath(e.Attribute), "The configuration may not fit the clusters",
+		fmt.Sprintf("%s: %s.\n\n%s, unless this is meant.", e.Attribute, e.Problem, upperFirst(e.Remedy)))
+}
+
 // attributePath reads "metallb.ip_address_pool_range".
 func attributePath(text string) path.Path {
 	steps := strings.Split(text, ".")

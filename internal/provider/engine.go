@@ -17,6 +17,9 @@ type engine interface {
 	// ResolveMode says which mode an unset one means. known is false when that cannot be said yet.
 	ResolveMode(ctx context.Context, spec appsingress.Spec) (mode appsingress.Mode, known bool, err error)
 
+	// Check looks for what a configuration collides with. It writes nothing.
+	Check(ctx context.Context, spec appsingress.Spec) (appsingress.Findings, error)
+
 	// Import describes an ingress that exists, from what its import id says of it.
 	Import(ctx context.Context, seed appsingress.Spec) (appsingress.Spec, error)
 
@@ -53,6 +56,11 @@ func (e *clusterEngine) Driver(spec appsingress.Spec, previous *appsingress.Spec
 // ResolveMode implements engine.
 func (e *clusterEngine) ResolveMode(ctx context.Context, spec appsingress.Spec) (appsingress.Mode, bool, error) {
 	return appsingress.ResolveMode(ctx, e.management, spec)
+}
+
+// Check implements engine.
+func (e *clusterEngine) Check(ctx context.Context, spec appsingress.Spec) (appsingress.Findings, error) {
+	return appsingress.Check(ctx, e.management, e.clusters, spec)
 }
 
 // Import implements engine.

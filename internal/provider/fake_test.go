@@ -37,6 +37,7 @@ type world struct {
 	observeErr error
 	removeErr  error
 	warnings   []string
+	findings   appsingress.Findings
 	moveTo     string // the address that the next Ensure ends with
 }
 
@@ -57,6 +58,12 @@ func (w *world) set(change func(*world)) func() {
 		defer w.mu.Unlock()
 		change(w)
 	}
+}
+
+func (w *world) Check(context.Context, appsingress.Spec) (appsingress.Findings, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.findings, nil
 }
 
 func (w *world) Import(context.Context, appsingress.Spec) (appsingress.Spec, error) {
