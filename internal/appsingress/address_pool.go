@@ -2,6 +2,7 @@ package appsingress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -60,10 +61,12 @@ func (addressPool) observe(ctx context.Context, r *run) error {
 	return group.Wait()
 }
 
-func (a addressPool) refuse(_ context.Context, r *run) error {
-	return firstError(
-		r.refuseForeign(poolRef(r.spec), named(r.live.pools, r.spec.MetalLB.AddressPoolName), r.hosted),
-		r.refuseForeign(advertisementRef(r.spec), named(r.live.advertisements, r.spec.MetalLB.L2AdvertisementName), r.hosted),
+func (a addressPool) refuse(ctx context.Context, r *run) error {
+	pool := named(r.live.pools, r.spec.MetalLB.AddressPoolName)
+	advertisement := named(r.live.advertisements, r.spec.MetalLB.L2AdvertisementName)
+	return errors.Join(
+		r.refuseForeign(ctx, poolRef(r.spec), desiredPool(r.spec), pool),
+		r.refuseForeign(ctx, advertisementRef(r.spec), desiredAdvertisement(r.spec), advertisement),
 		a.refuseOverlap(r),
 	)
 }

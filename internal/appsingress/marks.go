@@ -3,7 +3,9 @@ package appsingress
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
@@ -59,12 +61,11 @@ func (s Spec) ownerOf(obj *unstructured.Unstructured) ownership {
 }
 
 func appliedByUs(obj *unstructured.Unstructured) bool {
-	for _, entry := range obj.GetManagedFields() {
-		if entry.Manager == kube.FieldManager && entry.Operation == "Apply" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(obj.GetManagedFields(), isOurApply)
+}
+
+func isOurApply(entry metav1.ManagedFieldsEntry) bool {
+	return entry.Manager == kube.FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply
 }
 
 // madeByProvider says that an ingress of this provider, not necessarily this one, created the object.
@@ -90,6 +91,15 @@ func mark(obj *unstructured.Unstructured, id string, adopt bool) {
 		obj.SetLabels(labels)
 	}
 	obj.SetAnnotations(annotations)
+}
+
+// unmark takes the marks off, and us out of the API server's list of appliers: an object that stays must not pass for ours later.
+func unmark(obj *unstructured.Unstructured) {
+	annotations := obj.GetAnnotations()
+	delete(annotations, annotationIngress)
+	delete(annotations, annotationAdopted)
+	obj.SetAnnotations(annotations)
+	obj.SetManagedFields(slices.DeleteFunc(obj.GetManagedFields(), isOurApply))
 }
 
 // listMark is the annotation that says whose the entries for a wildcard are in an object that many ingresses share: list

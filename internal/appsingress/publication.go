@@ -2,6 +2,7 @@ package appsingress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -58,12 +59,11 @@ func (publication) observe(ctx context.Context, r *run) error {
 }
 
 func (publication) refuse(_ context.Context, r *run) error {
+	var errs []error
 	for _, b := range bulletins(r.spec) {
-		if err := r.refuseBulletin(b, *r.slot(b)); err != nil {
-			return err
-		}
+		errs = append(errs, r.refuseBulletin(b, *r.slot(b)))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // refuseBulletin refuses to publish in an object that is not there, that an Infra owns, or that has somebody else's answer.

@@ -105,7 +105,7 @@ func without(items []unstructured.Unstructured, name string) []unstructured.Unst
 // it is refused when it is somebody else's, unless it may be adopted.
 func (r *run) put(ctx context.Context, ref kube.Ref, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return r.write(ctx, ref, desired, func(current *unstructured.Unstructured) (keep bool, err error) {
-		return false, r.refuseForeign(ref, current, r.hosted)
+		return false, r.refuseForeign(ctx, ref, desired, current)
 	})
 }
 
@@ -167,12 +167,23 @@ func (r *run) outlive(
 	return nil, err
 }
 
-// refuseForeign is the error for an object that is not ours to write.
-func (r *run) refuseForeign(ref kube.Ref, current *unstructured.Unstructured, c *kube.Cluster) error {
+// refuseForeign is the error for an object of the hosted cluster that is not ours to write.
+func (r *run) refuseForeign(ctx context.Context, ref kube.Ref, desired, current *unstructured.Unstructured) error {
 	if r.spec.ownerOf(current) != foreign || r.mayAdopt(current) {
 		return nil
 	}
-	return &OwnershipError{Cluster: c.String(), Object: ref.String(), Owner: current.GetAnnotations()[annotationIngress]}
+	refusal := &OwnershipError{Cluster: r.hosted.String(), Object: ref.String(), Owner: current.GetAnnotations()[annotationIngress]}
+	if refusal.Owner == "" {
+		refusal.Conflicts = r.conflicts(ctx, ref, desired)
+	}
+	return refusal
+}
+
+// conflicts are the fields of somebody else's object that are not as desired: an apply without force would be refused for them.
+// They only make the refusal clearer, so not being able to ask is no error.
+func (r *run) conflicts(ctx context.Context, ref kube.Ref, desired *unstructured.Unstructured) []kube.FieldConflict {
+	_, err := r.hosted.Apply(ctx, ref, desired, kube.ApplyOptions{DryRun: true})
+	return kube.IsApplyConflict(err)
 }
 
 // mayAdopt says that the object may be taken over: nobody else's mark is on it, and the user wants it.
@@ -205,9 +216,11 @@ func (r *run) delete(ctx context.Context, ref kube.Ref, uid types.UID) error {
 
 // release takes our marks off an object that stays.
 func (r *run) release(ctx context.Context, ref kube.Ref) error {
-	patch := []byte(`{"metadata":{"annotations":{"` + annotationIngress + `":null,"` + annotationAdopted + `":null}}}`)
 	return kube.Retry(ctx, "release "+ref.String(), func(ctx context.Context) error {
-		_, err := r.hosted.Patch(ctx, ref, patch, kube.FieldManager)
+		_, err := r.hosted.Modify(ctx, ref, func(obj *unstructured.Unstructured) (changed bool, err error) {
+			unmark(obj)
+			return true, nil
+		})
 		if kube.IsNotFound(err) {
 			return nil
 		}

@@ -54,8 +54,9 @@ func (service) observe(ctx context.Context, r *run) error {
 	return remember(&r.live.service).from(find(ctx, r.hosted, serviceRef(r.spec)))
 }
 
-func (service) refuse(_ context.Context, r *run) error {
-	return r.refuseForeign(serviceRef(r.spec), r.live.service, r.hosted)
+func (service) refuse(ctx context.Context, r *run) error {
+	desired := desiredService(r.spec, r.spec.MetalLB.AddressPoolName, r.pin())
+	return r.refuseForeign(ctx, serviceRef(r.spec), desired, r.live.service)
 }
 
 func routerSelector() map[string]any { return map[string]any{routerSelectorKey: "default"} }
@@ -163,7 +164,7 @@ func renumberPorts(ctx context.Context, r *run, desired *unstructured.Unstructur
 		return nil
 	}
 	change := func(obj *unstructured.Unstructured) (bool, error) {
-		if err := r.refuseForeign(serviceRef(r.spec), obj, r.hosted); err != nil {
+		if err := r.refuseForeign(ctx, serviceRef(r.spec), desired, obj); err != nil {
 			return false, err
 		}
 		return renumber(obj, desired), nil

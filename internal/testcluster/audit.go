@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -61,9 +62,9 @@ type AuditResponse struct {
 	Message string `json:"message"`
 }
 
-// Write says that the request was meant to change something. A review (of access, of a token) changes nothing.
+// Write says that the request was meant to change something. A review (of access, of a token) and a dry run change nothing.
 func (e AuditEntry) Write() bool {
-	if e.Object.Group == "authorization.k8s.io" || e.Object.Group == "authentication.k8s.io" {
+	if strings.Contains(e.RequestURI, "dryRun=All") || e.Object.Group == "authorization.k8s.io" || e.Object.Group == "authentication.k8s.io" {
 		return false
 	}
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb)
