@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -98,6 +99,35 @@ func (a access) hostedCluster(ctx context.Context) (*unstructured.Unstructured, 
 	return nil, &HostedClusterGoneError{HostedCluster: a.spec.HostedCluster, Err: err}
 }
 
+// blame finds out whether a hosted cluster could not be looked at because it is no more: its HostedCluster is gone, or on its way
+// and its API is gone already. hosted is the HostedCluster, nil where it was not asked for. Any other error is passed on.
+func (a access) blame(ctx context.Context, hosted *unstructured.Unstructured, err error) error {
+	if err == nil || !outOfReach(err) {
+		return err
+	}
+	if hosted == nil && a.spec.Access.ConfigPath != "" && !a.spec.HostedCluster.IsZero() {
+		var gone *HostedClusterGoneError
+		current, readErr := a.hostedCluster(ctx)
+		if errors.As(readErr, &gone) {
+			return gone
+		}
+		hosted = current
+	}
+	if hosted == nil || hosted.GetDeletionTimestamp() == nil {
+		return err
+	}
+	since := hosted.GetDeletionTimestamp().UTC().Format(time.RFC3339)
+	return &HostedClusterGoneError{HostedCluster: a.spec.HostedCluster, Deleting: since, Err: err}
+}
+
+// outOfReach says that no API of a hosted cluster has answered, or that there is nothing to ask it with.
+func outOfReach(err error) bool {
+	if errors.Is(err, context.Canceled) {
+		return false
+	}
+	return !kube.IsAnswer(err) || kube.IsNotFound(err) || kube.IsTransient(err)
+}
+
 // errNotServed keeps an API that is not served apart from an object that is gone.
 var errNotServed = errors.New("the API is not served")
 
@@ -149,7 +179,7 @@ func (a access) reload(ctx context.Context) (*rest.Config, error) {
 func (a access) readSecret(ctx context.Context, hosted *unstructured.Unstructured) (kubeconfig []byte, source string, err error) {
 	name := kubeconfigSecret(hosted)
 	if name == "" {
-		return nil, "", fmt.Errorf("%s: %w", a.hostedClusterRef(), errNoKubeconfig)
+		return nil, "", fmt.Errorf("find the kubeconfig of %s: %w", a.hostedClusterRef(), errNoKubeconfig)
 	}
 	ref := kube.Ref{Resource: secretKind(), Namespace: hosted.GetNamespace(), Name: name}
 	secret, err := a.management.Get(ctx, ref)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
@@ -17,6 +18,16 @@ const blinkPatience = 5 * time.Second
 
 // removalPatience is how long a removal tries to see what there is before it gives up on a cluster that does not answer.
 const removalPatience = 30 * time.Second
+
+// patient limits a context to the patience of a removal, and to half of the time there is: with the other half the management
+// cluster is cleaned, when it turns out that the hosted cluster is no more.
+func patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	patience := removalPatience
+	if deadline, ok := ctx.Deadline(); ok {
+		patience = min(patience, time.Until(deadline)/2)
+	}
+	return context.WithTimeout(ctx, patience)
+}
 
 // direct does the work on the hosted cluster itself, and publishes in a DNSServer and a ProxyServer that stand alone.
 type direct struct {
@@ -89,15 +100,12 @@ func refuse(ctx context.Context, r *run, steps []step) (first step, err error) {
 // Observe reads everything side by side and compares.
 func (d *direct) Observe(ctx context.Context) (Status, error) {
 	r := d.newRun()
-	hosted, _, err := d.access().connect(ctx)
+	hosted, err := d.look(ctx, r)
+	err = d.access().blame(ctx, hosted, err)
 	if gone := (*HostedClusterGoneError)(nil); errors.As(err, &gone) {
-		return d.observeWithoutHosted(ctx, r)
+		return d.observeWithoutHosted(ctx, gone)
 	}
 	if err != nil {
-		return Status{}, err
-	}
-	r.hosted = hosted
-	if err := observe(ctx, r, allSteps()); err != nil {
 		return Status{}, err
 	}
 	if err := d.outlastBlink(ctx, r); err != nil {
@@ -109,13 +117,24 @@ func (d *direct) Observe(ctx context.Context) (Status, error) {
 	return status, nil
 }
 
+// look connects, and reads everything side by side. The HostedCluster is nil when the configuration says where the kubeconfig is.
+func (d *direct) look(ctx context.Context, r *run) (*unstructured.Unstructured, error) {
+	cluster, hosted, err := d.access().connect(ctx)
+	if err != nil {
+		return hosted, err
+	}
+	r.hosted = cluster
+	return hosted, observe(ctx, r, allSteps())
+}
+
 // observeWithoutHosted is what can be said when the HostedCluster is gone: that it is, and what is still published.
-func (d *direct) observeWithoutHosted(ctx context.Context, r *run) (Status, error) {
+func (d *direct) observeWithoutHosted(ctx context.Context, gone *HostedClusterGoneError) (Status, error) {
+	r := d.newRun()
 	if err := observe(ctx, r, []step{publication{}}); err != nil {
 		return Status{}, err
 	}
 	status := d.status(r, nil)
-	status.Drift = missing("HostedCluster "+d.spec.HostedCluster.String(), AffectsAddress|AffectsOperator)
+	status.Drift = gone.drift()
 	status.degrade(worker{}.broken())
 	return status, nil
 }
@@ -173,7 +192,7 @@ func (d *direct) Remove(ctx context.Context) (warnings []string, err error) {
 	ctx = w.watch(ctx)
 	steps := w.steps
 	if warnings, err = d.find(ctx, r); err != nil {
-		return nil, w.fail(ctx, r, publication{}, err)
+		return nil, &StepError{Err: err}
 	}
 	if r.hosted == nil {
 		steps = []step{publication{}}
@@ -189,32 +208,23 @@ func (d *direct) Remove(ctx context.Context) (warnings []string, err error) {
 // find observes what there is to remove. A hosted cluster that is gone, or going with its API gone already, takes everything in it
 // along; one that lives and does not answer is an error.
 func (d *direct) find(ctx context.Context, r *run) (warnings []string, err error) {
-	short, cancel := context.WithTimeout(ctx, removalPatience)
+	var hosted *unstructured.Unstructured
+	short, cancel := patient(ctx)
 	defer cancel()
-	going := false
-	err = kube.Retry(short, "read both clusters", func(ctx context.Context) error {
-		cluster, hosted, err := d.access().connect(ctx)
-		going = hosted != nil && hosted.GetDeletionTimestamp() != nil
-		if err != nil {
-			return err
-		}
-		r.hosted = cluster
-		return observe(ctx, r, allSteps())
+	err = kube.Retry(short, "read both clusters", func(ctx context.Context) (err error) {
+		hosted, err = d.look(ctx, r)
+		return err
 	})
+	err = d.access().blame(ctx, hosted, err)
 	var gone *HostedClusterGoneError
-	switch {
-	case err == nil:
-		return nil, nil
-	case errors.As(err, &gone):
-		warnings = []string{fmt.Sprintf("%v: nothing was removed in it", gone)}
-	case going && (kube.IsTransient(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errNoKubeconfig)):
-		warnings = []string{fmt.Sprintf("HostedCluster %s is being deleted and its API does not answer: nothing was removed in it",
-			d.spec.HostedCluster)}
-	default:
+	if !errors.As(err, &gone) {
 		return nil, err
 	}
-	r.hosted = nil
-	return warnings, observe(ctx, r, []step{publication{}})
+	r.hosted, r.live = nil, live{}
+	err = kube.Retry(ctx, "read the management cluster", func(ctx context.Context) error {
+		return observe(ctx, r, []step{publication{}})
+	})
+	return []string{fmt.Sprintf("%v: nothing was removed in it", gone)}, err
 }
 
 // status is what the run knows. failed is the step that failed, if one did.

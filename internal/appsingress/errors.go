@@ -10,7 +10,7 @@ import (
 
 // StepError is the failure of one step of Ensure or Remove, with the story that led to it.
 type StepError struct {
-	Step, Of int    // 1-based position among the steps
+	Step, Of int    // 1-based position among the steps; 0 of 0: before the first one, nothing was changed
 	Name     string // the step's name, "address pool"
 	Object   string // the object it was about, "Service openshift-ingress/oooi-ingress in hosted cluster clusters/demo"
 	Last     string // the last state seen while waiting; empty when nothing was waited for
@@ -28,6 +28,9 @@ type StepTime struct {
 }
 
 func (e *StepError) Error() string {
+	if e.Of == 0 {
+		return e.Err.Error()
+	}
 	return fmt.Sprintf("step %d of %d, %s: %v", e.Step, e.Of, e.Name, e.Err)
 }
 
@@ -67,14 +70,26 @@ type ConfigError struct {
 
 func (e *ConfigError) Error() string { return e.Problem + "; " + e.Remedy }
 
-// HostedClusterGoneError says that the HostedCluster object does not exist.
+// HostedClusterGoneError says that the HostedCluster object does not exist, or is being deleted and has no API any more.
 type HostedClusterGoneError struct {
 	HostedCluster NamespacedName
+	Deleting      string // since when it is being deleted; empty: it does not exist
 	Err           error
 }
 
 func (e *HostedClusterGoneError) Error() string {
+	if e.Deleting != "" {
+		return fmt.Sprintf("HostedCluster %s is being deleted and its API does not answer", e.HostedCluster)
+	}
 	return fmt.Sprintf("HostedCluster %s does not exist", e.HostedCluster)
+}
+
+func (e *HostedClusterGoneError) drift() []Difference {
+	found := missing("HostedCluster "+e.HostedCluster.String(), AffectsAddress|AffectsOperator)
+	if e.Deleting != "" {
+		found[0].Field, found[0].Got, found[0].Want = "metadata.deletionTimestamp", e.Deleting, ""
+	}
+	return found
 }
 
 func (e *HostedClusterGoneError) Unwrap() error { return e.Err }

@@ -23,6 +23,12 @@ func IsNotFound(err error) bool {
 	return hasCode(err, http.StatusNotFound) || meta.IsNoMatchError(err)
 }
 
+// IsAnswer says that an API server has answered the request, if only with an error. A connection that failed is no answer.
+func IsAnswer(err error) bool {
+	_, ok := statusOf(err)
+	return ok
+}
+
 // IsConflict says that somebody else wrote in between, or owns a field (then IsApplyConflict names it).
 func IsConflict(err error) bool {
 	status, ok := statusOf(err)

@@ -252,6 +252,8 @@ func existing(v verb, e *appsingress.StepError) string {
 	switch {
 	case v == verbRead:
 		return ""
+	case v == verbDelete && e.Of == 0:
+		return "What exists could not be found out, and nothing was removed in any cluster"
 	case len(e.Exists) == 0:
 		return "Exists now: nothing of this ingress"
 	}
