@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/densityops/terraform-provider-oooi/internal/appsingress"
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
 // operation is one call of a verb, under way.
@@ -85,7 +86,7 @@ func (r *appsIngressResource) sameCluster(
 	if !usesManagement(spec) {
 		return nil
 	}
-	found, err := r.engine.ClusterUID(ctx)
+	found, err := r.clusterUID(ctx, v)
 	if err != nil {
 		return diag.Diagnostics{clusterUnread(v, err)}
 	}
@@ -105,6 +106,22 @@ func (r *appsIngressResource) sameCluster(
 		return nil // its private state goes with the resource
 	}
 	return writePrivate(ctx, after, keyClusterUID, found)
+}
+
+// identifyPatience is how long a verb that changes something rides out a management cluster that does not answer.
+const identifyPatience = 30 * time.Second
+
+func (r *appsIngressResource) clusterUID(ctx context.Context, v verb) (uid string, err error) {
+	if v == verbRead {
+		return r.engine.ClusterUID(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, identifyPatience)
+	defer cancel()
+	err = kube.Retry(ctx, "identify the management cluster", func(ctx context.Context) error {
+		uid, err = r.engine.ClusterUID(ctx)
+		return err
+	})
+	return uid, err
 }
 
 // usesManagement is false for an ingress that only makes an endpoint in a cluster whose kubeconfig is a file.
