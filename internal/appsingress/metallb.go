@@ -159,7 +159,7 @@ func (metallb) remove(ctx context.Context, r *run) error {
 // MetalLB needs its operator just as much.
 func (r *run) sharedInUse(ctx context.Context) (bool, error) {
 	if r.foreignPools == nil {
-		pools, err := findAll(ctx, r.hosted, poolKind(), r.spec.MetalLB.Namespace)
+		pools, err := listed(ctx, r.hosted, poolKind(), r.spec.MetalLB.Namespace)
 		if err != nil {
 			return false, err
 		}

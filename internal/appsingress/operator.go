@@ -3,17 +3,11 @@ package appsingress
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
-
-// resolutionGrace is how long OLM may report that it cannot resolve a Subscription before it is believed: the condition comes
-// and goes while catalogs start.
-const resolutionGrace = time.Minute
 
 // operator installs the MetalLB operator through OLM. Who installed it already, in the same place, is left alone.
 type operator struct{}
@@ -124,106 +118,45 @@ func (o operator) ensure(ctx context.Context, r *run) error {
 	return o.markCSV(ctx, r)
 }
 
-// clearTheWay removes what would keep OLM from installing: a CSV of ours whose Subscription has gone, and our Subscription
-// when the CSV it reports as installed has gone, which OLM would never install again.
+// clearTheWay removes what would keep OLM from installing: our Subscription to an earlier package, a CSV of ours whose Subscription
+// has gone, and our Subscription when OLM would never go on with it.
 func (o operator) clearTheWay(ctx context.Context, r *run) error {
+	if err := o.removeEarlier(ctx, r); err != nil {
+		return err
+	}
 	if r.live.subscription == nil {
 		return o.removeMarkedCSVs(ctx, r)
 	}
-	if installedCSV(r.live.subscription) == "" || r.live.csv != nil || ownerOf(r.live.subscription, r.spec.ID()) != ours {
+	if ownerOf(r.live.subscription, r.spec.ID()) != ours || !stuck(r) {
 		return nil
 	}
 	return r.delete(ctx, subscriptionRef(r.spec), r.live.subscription.GetUID())
 }
 
-// olmVerdict judges a Subscription over time.
-type olmVerdict struct {
-	unresolvedSince time.Time
-}
-
-func (v *olmVerdict) subscription(obj *unstructured.Unstructured) (kube.Verdict, error) {
-	if obj == nil {
-		return kube.Pending(string(ReasonWaitingForMetalLBCRDs), "the Subscription is not there"), nil
-	}
-	if installedCSV(obj) != "" {
-		return kube.Done(), nil
-	}
-	object := kube.Ref{Resource: subscriptionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}.String()
-	for _, failure := range []string{"InstallPlanFailed", "BundleUnpackFailed"} {
-		if condition, status := conditionStatus(obj, failure); status == "True" {
-			return kube.Verdict{}, olmFailure(object, failure, condition)
-		}
-	}
-	if err := v.resolution(obj, object); err != nil {
-		return kube.Verdict{}, err
-	}
-	return subscriptionPending(obj), nil
-}
-
-// resolution is the error of a resolution that has failed for longer than the grace period.
-func (v *olmVerdict) resolution(obj *unstructured.Unstructured, object string) error {
-	condition, status := conditionStatus(obj, "ResolutionFailed")
-	if status != "True" {
-		v.unresolvedSince = time.Time{}
+// removeEarlier removes our Subscription to another package, which an earlier configuration named.
+func (operator) removeEarlier(ctx context.Context, r *run) error {
+	if r.previous == nil || !r.previous.MetalLB.Install || subscriptionRef(*r.previous) == subscriptionRef(r.spec) {
 		return nil
 	}
-	if v.unresolvedSince.IsZero() {
-		v.unresolvedSince = time.Now()
+	ref := subscriptionRef(*r.previous)
+	var earlier *unstructured.Unstructured
+	err := kube.Retry(ctx, "read "+ref.String(), func(ctx context.Context) (err error) {
+		earlier, err = find(ctx, r.hosted, ref)
+		return err
+	})
+	if err != nil || ownerOf(earlier, r.spec.ID()) != ours {
+		return err
 	}
-	if time.Since(v.unresolvedSince) < resolutionGrace {
-		return nil
-	}
-	return olmFailure(object, "ResolutionFailed", condition)
+	return r.delete(ctx, ref, earlier.GetUID())
 }
 
-// subscriptionPending says what OLM is doing, or what it waits for.
-func subscriptionPending(obj *unstructured.Unstructured) kube.Verdict {
-	for _, conditionType := range []string{"ResolutionFailed", "InstallPlanPending", "BundleUnpacking", "CatalogSourcesUnhealthy"} {
-		condition, status := conditionStatus(obj, conditionType)
-		if status != "True" {
-			continue
-		}
-		if reason, _ := condition["reason"].(string); reason == "RequiresApproval" {
-			return kube.Pending(string(ReasonWaitingForMetalLBCRDs), "its InstallPlan %s has to be approved by whoever set it to Manual",
-				installPlan(obj))
-		}
-		return kube.Pending(string(ReasonWaitingForMetalLBCRDs), "%s: %v %v", conditionType, condition["reason"], condition["message"])
+// stuck says that OLM will not go on with the live Subscription: what it installed has gone, or what it tried has failed, in an
+// earlier run, for good.
+func stuck(r *run) bool {
+	if installedCSV(r.live.subscription) != "" {
+		return r.live.csv == nil
 	}
-	state, _, _ := unstructured.NestedString(obj.Object, "status", "state")
-	if state == "" {
-		state = "no state yet"
-	}
-	return kube.Pending(string(ReasonWaitingForMetalLBCRDs), "Subscription: %s", state)
-}
-
-func installPlan(subscription *unstructured.Unstructured) string {
-	name, _, _ := unstructured.NestedString(subscription.Object, "status", "installPlanRef", "name")
-	return name
-}
-
-func olmFailure(object, reason string, condition map[string]any) error {
-	message, _ := condition["message"].(string)
-	if r, _ := condition["reason"].(string); r != "" {
-		reason += " " + r
-	}
-	return &FailedError{Object: object, Reason: reason, Message: message}
-}
-
-func csvSucceeded(csv *unstructured.Unstructured) (kube.Verdict, error) {
-	if csv == nil {
-		return kube.Pending(string(ReasonWaitingForMetalLBCRDs), "the ClusterServiceVersion is not there"), nil
-	}
-	message, _, _ := unstructured.NestedString(csv.Object, "status", "message")
-	reason, _, _ := unstructured.NestedString(csv.Object, "status", "reason")
-	switch phase := csvPhase(csv); phase {
-	case "Succeeded":
-		return kube.Done(), nil
-	case "Failed":
-		object := kube.Ref{Resource: csvKind(), Namespace: csv.GetNamespace(), Name: csv.GetName()}.String()
-		return kube.Verdict{}, &FailedError{Object: object, Reason: reason, Message: message}
-	default:
-		return kube.Pending(string(ReasonWaitingForMetalLBCRDs), "ClusterServiceVersion %s: %s %s", csv.GetName(), phase, message), nil
-	}
+	return givenUp(r.live.subscription) != nil
 }
 
 // drift compares the Subscription only when this ingress made it. What OLM installed from it has to live, whoever made it.
@@ -314,7 +247,7 @@ func (operator) markCSV(ctx context.Context, r *run) error {
 }
 
 func (operator) removeMarkedCSVs(ctx context.Context, r *run) error {
-	csvs, err := findAll(ctx, r.hosted, csvKind(), r.spec.MetalLB.Namespace)
+	csvs, err := listed(ctx, r.hosted, csvKind(), r.spec.MetalLB.Namespace)
 	if err != nil {
 		return err
 	}
@@ -325,46 +258,4 @@ func (operator) removeMarkedCSVs(ctx context.Context, r *run) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// refuse finds a MetalLB that is installed another way, and what would make the install fail.
-func (o operator) refuse(ctx context.Context, r *run) error {
-	if !r.spec.MetalLB.Install {
-		return nil
-	}
-	if r.live.subscription != nil {
-		return o.refuseOtherMeaning(r)
-	}
-	refused := refuseInstall(ctx, r)
-	if refused == nil {
-		return nil
-	}
-	// Many ingresses may begin at once: what stands in the way may be the Subscription that another one has made meanwhile.
-	if err := o.observe(ctx, r); err != nil {
-		return err
-	}
-	if r.live.subscription != nil {
-		return o.refuseOtherMeaning(r)
-	}
-	return refused
-}
-
-// refuseOtherMeaning compares the place a Subscription of somebody else installs from with the one that is configured.
-func (operator) refuseOtherMeaning(r *run) error {
-	if ownerOf(r.live.subscription, r.spec.ID()) != foreign {
-		return nil
-	}
-	d := differ{object: subscriptionRef(r.spec).String(), live: r.live.subscription}
-	want := subscriptionSpec(r.spec)
-	for _, field := range subscriptionFields() {
-		d.field("spec."+field, want[field], 0)
-	}
-	if len(d.found) == 0 {
-		return nil
-	}
-	return &ConfigError{
-		Attribute: "metallb.subscription",
-		Problem:   fmt.Sprintf("MetalLB is installed already, and %s in the %s", d.found[0], r.hosted),
-		Remedy:    "set metallb.subscription to what is there, or metallb.install = false to use MetalLB as it is",
-	}
 }

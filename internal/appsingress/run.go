@@ -42,9 +42,10 @@ type memory struct{ at **unstructured.Unstructured }
 
 func remember(at **unstructured.Unstructured) memory { return memory{at} }
 
-// from takes over what a read or a write answers. After an error what was known before is still the best that is known.
+// from takes over what a read or a write answers, and what it has seen before it failed. If it has seen nothing, what was known
+// before is still the best that is known.
 func (m memory) from(obj *unstructured.Unstructured, err error) error {
-	if err == nil {
+	if err == nil || obj != nil {
 		*m.at = obj
 	}
 	return err
@@ -69,6 +70,15 @@ func findAll(ctx context.Context, c *kube.Cluster, res kube.Resource, namespace 
 		return nil, err
 	}
 	return list.Items, nil
+}
+
+// listed is findAll that rides out what passes.
+func listed(ctx context.Context, c *kube.Cluster, res kube.Resource, namespace string) (items []unstructured.Unstructured, err error) {
+	err = kube.Retry(ctx, "list "+res.Kind+" in namespace "+namespace, func(ctx context.Context) error {
+		items, err = findAll(ctx, c, res, namespace)
+		return err
+	})
+	return items, err
 }
 
 // named is the object of this name, or nil.

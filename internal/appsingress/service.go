@@ -172,8 +172,10 @@ func renumberPorts(ctx context.Context, r *run, desired *unstructured.Unstructur
 	if !renumber(r.live.service.DeepCopy(), desired) {
 		return nil
 	}
-	_, err := r.hosted.Modify(ctx, serviceRef(r.spec), change)
-	return err
+	return kube.Retry(ctx, "renumber the ports of "+serviceRef(r.spec).String(), func(ctx context.Context) error {
+		_, err := r.hosted.Modify(ctx, serviceRef(r.spec), change)
+		return err
+	})
 }
 
 // renumber sets number and protocol of the ports that desired has under the same name, and says whether any was different.
