@@ -2,27 +2,90 @@ package appsingress
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
+// refuse finds a MetalLB that is installed another way, and what would make the install fail.
+func (o operator) refuse(ctx context.Context, r *run) error {
+	if !r.spec.MetalLB.Install {
+		return nil
+	}
+	if r.live.subscription != nil {
+		return o.refuseSubscription(ctx, r)
+	}
+	refused := refuseInstall(ctx, r)
+	if refused == nil {
+		return nil
+	}
+	// Many ingresses may begin at once: what stands in the way may be the Subscription that another one has made meanwhile.
+	if err := o.observe(ctx, r); err != nil {
+		return err
+	}
+	if r.live.subscription != nil {
+		return o.refuseSubscription(ctx, r)
+	}
+	return refused
+}
+
+// refuseSubscription looks at the Subscription that is there: somebody else's has to mean the same; ours is about to be pointed at
+// the wanted catalog, which has to exist.
+func (o operator) refuseSubscription(ctx context.Context, r *run) error {
+	if ownerOf(r.live.subscription, r.spec.ID()) != ours {
+		return o.refuseOtherMeaning(r)
+	}
+	d := differ{live: r.live.subscription}
+	d.field("spec.source", r.spec.MetalLB.Subscription.Source, 0)
+	d.field("spec.sourceNamespace", r.spec.MetalLB.Subscription.SourceNamespace, 0)
+	if len(d.found) == 0 && installedCSV(r.live.subscription) != "" {
+		return nil
+	}
+	return refuseCatalogSource(ctx, r)
+}
+
+// refuseOtherMeaning compares the place a Subscription of somebody else installs from with the one that is configured.
+func (operator) refuseOtherMeaning(r *run) error {
+	d := differ{object: subscriptionRef(r.spec).String(), live: r.live.subscription}
+	want := subscriptionSpec(r.spec)
+	for _, field := range subscriptionFields() {
+		d.field("spec."+field, want[field], 0)
+	}
+	if len(d.found) == 0 {
+		return nil
+	}
+	return &ConfigError{
+		Attribute: "metallb.subscription",
+		Problem:   fmt.Sprintf("MetalLB is installed already in the %s, and %s", r.hosted, d.found[0]),
+		Remedy:    "set metallb.subscription to what is there, or metallb.install = false to use MetalLB as it is",
+	}
+}
+
 // refuseInstall looks, before a first Subscription is made, for what would make it fail or double: it reads everything side by
-// side. What may not be listed cluster-wide is not looked at.
+// side. A MetalLB that is there already makes what an installation needs meaningless, and its traces are all one thing: the first
+// one is told. What may not be listed cluster-wide is not looked at.
 func refuseInstall(ctx context.Context, r *run) error {
-	checks := []func(context.Context, *run) error{
-		refuseOtherSubscription, refuseOtherMetalLB, refuseOrphanCSV, refuseOperatorGroups, refuseCatalogSource,
+	already := []func(context.Context, *run) error{refuseOtherSubscription, refuseOtherMetalLB, refuseOrphanCSV}
+	needed := []func(context.Context, *run) error{refuseOperatorGroups, refuseCatalogSource}
+	errs := make([]error, len(already)+len(needed))
+	var all sync.WaitGroup
+	for i, check := range slices.Concat(already, needed) {
+		all.Go(func() { errs[i] = check(ctx, r) })
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	for _, check := range checks {
-		group.Go(func() error { return check(ctx, r) })
+	all.Wait()
+	for _, err := range errs[:len(already)] {
+		if err != nil {
+			return err
+		}
 	}
-	return group.Wait()
+	return errors.Join(errs[len(already):]...)
 }
 
 // refuseOtherSubscription also finds out whether there is an OLM at all.
@@ -66,11 +129,15 @@ func refuseOtherMetalLB(ctx context.Context, r *run) error {
 }
 
 func installedElsewhere(r *run, object, namespace string) error {
-	return &ConfigError{
+	found := &ConfigError{
 		Attribute: "metallb.namespace",
 		Problem:   fmt.Sprintf("MetalLB is installed already in the %s, by %s", r.hosted, object),
 		Remedy:    fmt.Sprintf("set metallb.namespace = %q and metallb.install = false to use it, or remove it first", namespace),
 	}
+	if namespace == r.spec.MetalLB.Namespace {
+		found.Attribute, found.Remedy = "metallb.install", "set metallb.install = false to use it, or remove it first"
+	}
+	return found
 }
 
 // refuseOrphanCSV finds a CSV that no Subscription stands for. Copies that OLM makes of a global operator do not count.
