@@ -54,7 +54,7 @@ func (d *direct) Ensure(ctx context.Context) (Status, error) {
 		return d.status(r, w.failed), err
 	}
 	if s, err := refuse(ctx, r, w.steps); err != nil {
-		err = w.fail(ctx, r, s, err)
+		err = w.refused(ctx, r, s, err)
 		return d.status(r, w.failed), err
 	}
 	for _, s := range w.steps {

@@ -13,11 +13,12 @@ type StepError struct {
 	Step, Of int    // 1-based position among the steps; 0 of 0: before the first one, nothing was changed
 	Name     string // the step's name, "address pool"
 	Object   string // the object it was about, "Service openshift-ingress/oooi-ingress in hosted cluster clusters/demo"
-	Last     string // the last state seen while waiting; empty when nothing was waited for
+	Last     string // the last state that a wait without end has seen; empty when nothing was waited for
 	Events   []string
 	Elapsed  time.Duration // spent in this step
 	Done     []StepTime    // the steps before it
 	Exists   []string      // the objects of this ingress that exist now
+	Refused  bool          // found before the first write: nothing was changed
 	Err      error
 }
 

@@ -106,12 +106,12 @@ func (o operator) ensure(ctx context.Context, r *run) error {
 		return err
 	}
 	installing := &olmVerdict{}
-	err := subscription.from(r.hosted.AwaitObject(ctx, ref, "OLM to install the MetalLB operator", installing.subscription))
+	err := subscription.from(r.hosted.AwaitObject(ctx, ref, "the installation of the MetalLB operator", installing.subscription))
 	if err != nil {
 		return err
 	}
 	csv := csvRef(r.spec, installedCSV(r.live.subscription))
-	err = remember(&r.live.csv).from(r.hosted.AwaitObject(ctx, csv, "the MetalLB operator to run", csvSucceeded))
+	err = remember(&r.live.csv).from(r.hosted.AwaitObject(ctx, csv, "the start of the MetalLB operator", csvSucceeded))
 	if err != nil || ownerOf(r.live.subscription, r.spec.ID()) != ours {
 		return err
 	}

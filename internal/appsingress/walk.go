@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,7 +18,7 @@ type walk struct {
 	failed *failure
 
 	mu   sync.Mutex
-	last string // what the last wait saw
+	last kube.Verdict // what the last wait saw
 }
 
 // failure is how the status shows the step that failed.
@@ -31,13 +32,10 @@ func newWalk(steps []step) *walk { return &walk{steps: steps} }
 
 // watch listens to what waits see.
 func (w *walk) watch(ctx context.Context) context.Context {
-	return kube.WithProgress(ctx, func(what string, v kube.Verdict) {
+	return kube.WithProgress(ctx, func(_ string, v kube.Verdict) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.last = ""
-		if !v.Done {
-			w.last = what + ": " + v.Message
-		}
+		w.last = v
 	})
 }
 
@@ -60,8 +58,14 @@ func (w *walk) finish(s step, elapsed time.Duration) {
 	w.done = append(w.done, StepTime{Name: s.name(), Elapsed: elapsed})
 }
 
-func (w *walk) fail(ctx context.Context, r *run, s step, err error) error {
-	return w.failAfter(ctx, r, s, 0, err)
+// refused is the failure of a step before anything was written.
+func (w *walk) refused(ctx context.Context, r *run, s step, err error) error {
+	err = w.failAfter(ctx, r, s, 0, err)
+	var story *StepError
+	if errors.As(err, &story) {
+		story.Refused = true
+	}
+	return err
 }
 
 func (w *walk) failAfter(ctx context.Context, r *run, s step, elapsed time.Duration, err error) error {
@@ -73,25 +77,33 @@ func (w *walk) failAfter(ctx context.Context, r *run, s step, elapsed time.Durat
 		story.Exists = append(story.Exists, candidate.present(r)...)
 	}
 	w.mu.Lock()
-	story.Last = w.last
+	last := w.last
 	w.mu.Unlock()
+	if unended(err) {
+		story.Last = last.String()
+	}
 	if subject := s.subject(r); subject.Name != "" && r.hosted != nil {
 		story.Object = fmt.Sprintf("%s in the %s", subject, r.hosted)
 		story.Events = eventsOf(ctx, r.hosted, subject, err)
 	}
-	w.failed = failureOf(s, story)
+	w.failed = failureOf(s, err, last)
 	return story
 }
 
-// failureOf is Pending while a wait ran out or was cut short, and Degraded for every other failure.
-func failureOf(s step, story *StepError) *failure {
-	f := &failure{phase: PhaseDegraded, reason: s.broken(), message: story.Err.Error()}
+// unended says that a wait ran out or was cut short.
+func unended(err error) bool {
 	var timeout *kube.TimeoutError
-	if errors.As(story.Err, &timeout) || errors.Is(story.Err, context.Canceled) {
-		f.phase, f.reason = PhasePending, s.waiting()
-		if story.Last != "" {
-			f.message = story.Last
-		}
+	return errors.As(err, &timeout) || errors.Is(err, context.Canceled)
+}
+
+// failureOf is Pending after a wait without end, and Degraded after every other failure.
+func failureOf(s step, err error, last kube.Verdict) *failure {
+	if !unended(err) {
+		return &failure{phase: PhaseDegraded, reason: s.broken(), message: err.Error()}
+	}
+	f := &failure{phase: PhasePending, reason: s.waiting(), message: err.Error()}
+	if last.Message != "" {
+		f.message = last.Message
 	}
 	return f
 }
@@ -107,10 +119,16 @@ func eventsOf(ctx context.Context, c *kube.Cluster, ref kube.Ref, err error) []s
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventPatience)
 	defer cancel()
+	subject, err := c.Get(ctx, ref)
+	if err != nil {
+		return nil
+	}
+	uid := subject.GetUID() // there may be events of an object of the same name that was there before
 	events, err := c.Events(ctx, ref)
 	if err != nil {
 		return nil
 	}
+	events = slices.DeleteFunc(events, func(e kube.Event) bool { return e.UID != uid })
 	const most = 5
 	if len(events) > most {
 		events = events[len(events)-most:]

@@ -8,11 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Event is what a controller said about an object.
 type Event struct {
-	Type    string // Normal or Warning
+	UID     types.UID // of the object it is about
+	Type    string    // Normal or Warning
 	Reason  string
 	Message string
 	Last    time.Time // when it was last said
@@ -47,6 +49,7 @@ func (c *Cluster) Events(ctx context.Context, ref Ref) ([]Event, error) {
 // eventOf reads both forms: with count and lastTimestamp, or with eventTime and series.
 func eventOf(obj unstructured.Unstructured) Event {
 	event := Event{Type: text(obj, "type"), Reason: text(obj, "reason"), Message: text(obj, "message"), Count: 1}
+	event.UID = types.UID(text(obj, "involvedObject", "uid"))
 	for _, at := range [][]string{{"count"}, {"series", "count"}} {
 		if count, ok, err := unstructured.NestedInt64(obj.Object, at...); ok && err == nil && count > int64(event.Count) {
 			event.Count = int(count)

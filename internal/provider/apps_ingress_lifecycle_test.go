@@ -177,7 +177,7 @@ func TestCreateFailureKeepsState(t *testing.T) {
 func TestRefusedCreateLeavesNoState(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	w.ensureErr = &appsingress.StepError{Step: 1, Of: 7, Name: "worker", Err: errors.Join(
+	w.ensureErr = &appsingress.StepError{Step: 1, Of: 7, Name: "worker", Refused: true, Err: errors.Join(
 		&appsingress.ConfigError{Attribute: "metallb.ip_address_pool_range", Problem: "it overlaps a pool", Remedy: "choose another"},
 		&appsingress.ConfigError{Attribute: "publish.dns_server", Problem: "it does not exist", Remedy: "create it"},
 	)}

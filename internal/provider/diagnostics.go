@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/densityops/terraform-provider-oooi/internal/appsingress"
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
 // This file is the only place where texts for users are composed. A summary says what did not happen, without the names of
@@ -57,7 +58,7 @@ func modeUnread(err error) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root("infra_ref"), summaryOf(verbCreate, err),
 		"The management cluster did not say whether the Infra of infra_ref exists, so the mode is not known, and nothing was done.\n\n"+
 			"Check the provider block and the network, and that the user may get that Infra.\n"+
-			"Look further: kubectl get infras.hostedcluster.densityops.com --all-namespaces\n\nError: "+err.Error())
+			"Look further: kubectl get infras.hostedcluster.densityops.com --all-namespaces\n\nCause: "+err.Error())
 }
 
 // importIDRefused is an import id that cannot be read.
@@ -73,7 +74,7 @@ func importFailed(id string, err error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(summaryOf(verbImport, err),
 		fmt.Sprintf("Nothing was imported for %q, and nothing was changed in any cluster.\n"+
 			"Look further: kubectl --kubeconfig HOSTED-KUBECONFIG get service --all-namespaces -l %s=terraform-provider-oooi\n"+
-			"Error: %v", id, appsingress.LabelManagedBy, err))
+			"Cause: %v", id, appsingress.LabelManagedBy, err))
 }
 
 // providerArgumentsRefused is a provider block that contradicts itself.
@@ -94,7 +95,7 @@ func clusterUnread(v verb, err error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(summaryOf(v, err),
 		"The management cluster could not be identified by the UID of its namespace kube-system, so nothing was done.\n\n"+
 			"Check the provider block, the network, and that the user may get that namespace.\n"+
-			"Look further: kubectl get namespace kube-system\n\nError: "+err.Error())
+			"Look further: kubectl get namespace kube-system\n\nCause: "+err.Error())
 }
 
 // clusterChanged is another management cluster under the same configuration.
@@ -135,62 +136,74 @@ func providerDefect(doing string, err error) diag.Diagnostic {
 // failed is a verb that a driver did not bring to its end. Refused values get an error each, on their attribute, so that one
 // run tells them all; any other failure is one error.
 func failed(op operation, elapsed time.Duration, err error) diag.Diagnostics {
-	configs, foreign := refusals(err)
+	step := &appsingress.StepError{Err: err}
+	_ = errors.As(err, &step)
+	configs, foreign, rest := sortOut(step.Err)
+	if !step.Refused { // a value that became wrong under way is a failure like any other
+		configs, rest = nil, step.Err
+	}
 	var diags diag.Diagnostics
 	for _, refused := range configs {
 		diags.Append(configRefused(refused))
 	}
-	if len(configs) > 0 && len(foreign) == 0 {
+	if len(foreign) == 0 && rest == nil {
 		return diags
 	}
-	var step *appsingress.StepError
-	if !errors.As(err, &step) {
-		step = &appsingress.StepError{Err: err}
-	}
 	parts := []string{
-		where(step),
+		where(step, foreign),
 		lastSeen(step),
-		timeSpent(op, elapsed, step),
+		timeSpent(op, elapsed, step, err),
 		existing(op.verb, step),
 		next(op.verb, err),
-		wayOut(op.verb, foreign),
+		wayOut(op, foreign),
 		"Look further: " + lookFurther(op.spec, step.Name, foreign),
-		"Error: " + rawError(step.Err, foreign),
+		rawError(step, foreign, rest),
 	}
 	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
 	diags.AddError(summaryOf(op.verb, err), strings.Join(parts, "\n"))
 	return diags
 }
 
-// refusals finds every refusal in a tree of errors.
-func refusals(err error) (configs []*appsingress.ConfigError, foreign []*appsingress.OwnershipError) {
+// sortOut finds every refusal in a tree of errors, and what is none.
+func sortOut(err error) (configs []*appsingress.ConfigError, foreign []*appsingress.OwnershipError, rest error) {
 	switch e := err.(type) { //nolint:errorlint // the tree is walked here
 	case *appsingress.ConfigError:
-		return []*appsingress.ConfigError{e}, nil
+		return []*appsingress.ConfigError{e}, nil, nil
 	case *appsingress.OwnershipError:
-		return nil, []*appsingress.OwnershipError{e}
+		return nil, []*appsingress.OwnershipError{e}, nil
 	case interface{ Unwrap() []error }:
 		for _, inner := range e.Unwrap() {
-			c, f := refusals(inner)
-			configs, foreign = append(configs, c...), append(foreign, f...)
+			c, f, r := sortOut(inner)
+			configs, foreign, rest = append(configs, c...), append(foreign, f...), errors.Join(rest, r)
 		}
-		return configs, foreign
 	case interface{ Unwrap() error }:
-		return refusals(e.Unwrap())
+		configs, foreign, rest = sortOut(e.Unwrap())
 	}
-	return nil, nil
+	if len(configs)+len(foreign) == 0 {
+		return nil, nil, err
+	}
+	return configs, foreign, rest
 }
 
-// rawError leaves out the refused values beside foreign objects: each has an error of its own.
-func rawError(err error, foreign []*appsingress.OwnershipError) string {
-	if len(foreign) == 0 {
-		return err.Error()
+// rawError is the error itself, without the foreign objects and the last state, which are told before.
+func rawError(e *appsingress.StepError, foreign []*appsingress.OwnershipError, rest error) string {
+	if len(foreign) > 0 {
+		_, _, rest = sortOut(rest)
 	}
-	texts := make([]string, 0, len(foreign))
-	for _, e := range foreign {
-		texts = append(texts, e.Error())
+	if rest == nil {
+		return ""
 	}
-	return strings.Join(texts, "\n")
+	if timeout, ok := rest.(*kube.TimeoutError); ok { //nolint:errorlint // what wraps it has a text of its own
+		short := *timeout
+		if short.Last.String() != "" && strings.Contains(e.Last, short.Last.String()) {
+			short.Last = kube.Verdict{}
+		}
+		if short.LastErr != nil && strings.Contains(e.Last, short.LastErr.Error()) {
+			short.LastErr = nil
+		}
+		rest = &short
+	}
+	return "Cause: " + rest.Error()
 }
 
 // summaryOf says what did not happen.
@@ -211,7 +224,15 @@ func summaryOf(v verb, err error) string {
 	return text
 }
 
-func where(e *appsingress.StepError) string {
+// where names the step and its object, or the objects that are somebody else's, which may belong to several steps.
+func where(e *appsingress.StepError, foreign []*appsingress.OwnershipError) string {
+	if len(foreign) > 0 {
+		lines := make([]string, 0, len(foreign))
+		for _, refused := range foreign {
+			lines = append(lines, "Refused: "+refused.Error())
+		}
+		return strings.Join(lines, "\n")
+	}
 	if e.Of == 0 {
 		return ""
 	}
@@ -233,8 +254,11 @@ func lastSeen(e *appsingress.StepError) string {
 	return strings.Join(lines, "\n")
 }
 
-// timeSpent tells each step's time, the total, and what gives more.
-func timeSpent(op operation, elapsed time.Duration, e *appsingress.StepError) string {
+// timeSpent tells each step's time, the total, and, when that was too little, what gives more. A refusal took no time.
+func timeSpent(op operation, elapsed time.Duration, e *appsingress.StepError, err error) string {
+	if e.Refused {
+		return ""
+	}
 	spent := make([]string, 0, len(e.Done)+1)
 	for _, done := range append(e.Done, appsingress.StepTime{Name: e.Name, Elapsed: e.Elapsed}) {
 		if done.Name != "" {
@@ -245,7 +269,10 @@ func timeSpent(op operation, elapsed time.Duration, e *appsingress.StepError) st
 	if len(spent) > 0 {
 		text += " (" + strings.Join(spent, ", ") + ")"
 	}
-	return text + fmt.Sprintf("; timeouts.%s gives more", op.verb)
+	if errors.Is(err, context.DeadlineExceeded) {
+		text += fmt.Sprintf("; timeouts.%s gives more", op.verb)
+	}
+	return text
 }
 
 func existing(v verb, e *appsingress.StepError) string {
@@ -277,25 +304,30 @@ func next(v verb, err error) string {
 }
 
 // wayOut is what to do about objects of somebody else.
-func wayOut(v verb, foreign []*appsingress.OwnershipError) string {
-	switch {
-	case len(foreign) == 0 || v == verbDelete || v == verbRead:
+func wayOut(op operation, foreign []*appsingress.OwnershipError) string {
+	if op.verb == verbDelete || op.verb == verbRead {
 		return ""
-	case foreign[0].Owner != "":
-		return "Way out: choose another name in the configuration, or remove the other apps ingress first"
 	}
-	return "Way out: remove or rename that object, choose another name in the configuration, or set adopt_existing = true " +
-		"to take it over, after which destroy leaves it in place"
+	owned := func(e *appsingress.OwnershipError) bool { return e.Owner != "" }
+	var ways []string
+	if slices.ContainsFunc(foreign, owned) {
+		ways = append(ways, "Way out: choose other names in the configuration, or remove the other apps ingress first")
+	}
+	if slices.ContainsFunc(foreign, func(e *appsingress.OwnershipError) bool { return !owned(e) }) {
+		way := "Way out: choose other names in the configuration; remove what is there; or take it over with adopt_existing = true, " +
+			"after which destroy leaves it in place"
+		if op.verb == verbCreate {
+			way += ". If all of it is this ingress and Terraform has lost it: terraform import ADDRESS " + op.spec.ID()
+		}
+		ways = append(ways, way)
+	}
+	return strings.Join(ways, "\n")
 }
 
 // refusedBeforeWriting says that a create was refused with nothing of the ingress in any cluster.
 func refusedBeforeWriting(err error) bool {
 	var step *appsingress.StepError
-	if errors.As(err, &step) && len(step.Exists) > 0 {
-		return false
-	}
-	configs, foreign := refusals(err)
-	return len(configs)+len(foreign) > 0
+	return errors.As(err, &step) && step.Refused && len(step.Exists) == 0
 }
 
 // lookFurther is one command: for the foreign object, or else for the step that failed.

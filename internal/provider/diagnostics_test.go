@@ -60,7 +60,7 @@ func TestDiagnostics(t *testing.T) {
 	op := func(v verb) operation { return operation{verb: v, spec: spec, budget: 30 * time.Minute} }
 	one := func(d diag.Diagnostic) diag.Diagnostics { return diag.Diagnostics{d} }
 	first := func(err error) *appsingress.StepError {
-		return &appsingress.StepError{Step: 1, Of: 7, Name: "worker", Err: err}
+		return &appsingress.StepError{Step: 1, Of: 7, Name: "worker", Refused: true, Err: err}
 	}
 
 	for name, diags := range map[string]diag.Diagnostics{
@@ -72,7 +72,7 @@ func TestDiagnostics(t *testing.T) {
 		"create_refused":      failed(op(verbCreate), time.Second, first(errors.Join(config, another))),
 		"create_refused_both": failed(op(verbCreate), time.Second, first(errors.Join(config, foreign))),
 		"create_foreign_entry": failed(op(verbCreate), time.Second, first(&appsingress.OwnershipError{
-			Cluster: "management cluster", Object: "DNSServer clusters/shared-dns entry *.apps.demo.example.com",
+			Cluster: "management cluster", Object: "DNSServer clusters/shared-dns", Entry: "*.apps.demo.example.com",
 		})),
 		"update_failed": failed(op(verbUpdate), 90*time.Second, &appsingress.StepError{
 			Step: 7, Of: 7, Name: "publication", Object: "DNSServer clusters/shared-dns", Exists: waited.Exists,
