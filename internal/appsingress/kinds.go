@@ -42,6 +42,10 @@ func csvKind() kube.Resource {
 	return kube.NewResource("operators.coreos.com/v1alpha1", "clusterserviceversions", "ClusterServiceVersion")
 }
 
+func installPlanKind() kube.Resource {
+	return kube.NewResource("operators.coreos.com/v1alpha1", "installplans", "InstallPlan")
+}
+
 func catalogSourceKind() kube.Resource {
 	return kube.NewResource("operators.coreos.com/v1alpha1", "catalogsources", "CatalogSource")
 }

@@ -219,13 +219,9 @@ func (o operator) remove(ctx context.Context, r *run) error {
 		if !madeByProvider(r.live.subscription) {
 			return nil
 		}
-		if err := o.markCSV(ctx, r); err != nil {
+		if err := o.unsubscribe(ctx, r); err != nil {
 			return err
 		}
-		if err := r.delete(ctx, subscriptionRef(r.spec), r.live.subscription.GetUID()); err != nil {
-			return err
-		}
-		r.live.subscription = nil
 	}
 	return o.removeMarkedCSVs(ctx, r)
 }
