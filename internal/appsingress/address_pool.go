@@ -118,15 +118,15 @@ func (a addressPool) ensure(ctx context.Context, r *run) error {
 		return err
 	}
 	pool, err := r.put(ctx, poolRef(r.spec), desiredPool(r.spec))
-	if err != nil {
-		return err
-	}
 	r.live.pools = with(r.live.pools, pool)
-	advertisement, err := r.put(ctx, advertisementRef(r.spec), desiredAdvertisement(r.spec))
 	if err != nil {
 		return err
 	}
+	advertisement, err := r.put(ctx, advertisementRef(r.spec), desiredAdvertisement(r.spec))
 	r.live.advertisements = with(r.live.advertisements, advertisement)
+	if err != nil {
+		return err
+	}
 	renamed := r.others(r.live.advertisements, r.spec.MetalLB.L2AdvertisementName)
 	return r.removeAll(ctx, advertisementKind(), &r.live.advertisements, renamed)
 }

@@ -190,6 +190,7 @@ func (r *run) publish(ctx context.Context, b bulletin) error {
 		}
 		owner := r.ownerOfEntries(b, obj)
 		before := obj.DeepCopy()
+		*r.slot(b) = before // an earlier try may have arrived, though its answer has not
 		b.entries.replace(obj, want)
 		switch {
 		case len(want) > 0:

@@ -91,8 +91,11 @@ func named(items []unstructured.Unstructured, name string) *unstructured.Unstruc
 	return nil
 }
 
-// with is a list in which the object of this name is the given one.
+// with is a list in which the object of this name is the given one; nil changes nothing.
 func with(items []unstructured.Unstructured, obj *unstructured.Unstructured) []unstructured.Unstructured {
+	if obj == nil {
+		return items
+	}
 	if current := named(items, obj.GetName()); current != nil {
 		*current = *obj
 		return items
@@ -126,7 +129,8 @@ func (r *run) share(ctx context.Context, ref kube.Ref, desired *unstructured.Uns
 	})
 }
 
-// write looks at what is there right before it writes, and asks judge whether to keep that as it is, or not to write at all.
+// write looks at what is there right before it writes, and asks judge whether to keep that as it is, or not to write at all. Beside
+// an error it returns what it has seen last: an earlier try may have arrived, though its answer has not.
 func (r *run) write(
 	ctx context.Context, ref kube.Ref, desired *unstructured.Unstructured,
 	judge func(current *unstructured.Unstructured) (keep bool, err error),
@@ -140,12 +144,14 @@ func (r *run) write(
 		if current, err = r.outlive(ctx, ref, current); err != nil {
 			return err
 		}
-		keep, err := judge(current)
-		if keep || err != nil {
-			written = current
+		written = current
+		if keep, err := judge(current); keep || err != nil {
 			return err
 		}
-		written, err = r.apply(ctx, ref, desired, current)
+		applied, err := r.apply(ctx, ref, desired, current)
+		if err == nil {
+			written = applied
+		}
 		return err
 	})
 	return written, err

@@ -133,7 +133,7 @@ func writeService(ctx context.Context, r *run, desired *unstructured.Unstructure
 	}
 	written, err := r.put(ctx, serviceRef(r.spec), desired)
 	if err != nil {
-		return nil, err
+		return written, err
 	}
 	return dropPin(ctx, r, written, desired)
 }
