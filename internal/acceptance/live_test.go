@@ -36,6 +36,10 @@ var (
 	services       = kindOf("", "v1", "services", "Service")
 	subscriptions  = kindOf("operators.coreos.com", "v1alpha1", "subscriptions", "Subscription")
 	csvs           = kindOf("operators.coreos.com", "v1alpha1", "clusterserviceversions", "ClusterServiceVersion")
+	installPlans   = kindOf("operators.coreos.com", "v1alpha1", "installplans", "InstallPlan")
+	catalogSources = kindOf("operators.coreos.com", "v1alpha1", "catalogsources", "CatalogSource")
+	operatorGroups = kindOf("operators.coreos.com", "v1", "operatorgroups", "OperatorGroup")
+	namespaces     = kindOf("", "v1", "namespaces", "Namespace")
 	metallbs       = kindOf("metallb.io", "v1beta1", "metallbs", "MetalLB")
 	pools          = kindOf("metallb.io", "v1beta1", "ipaddresspools", "IPAddressPool")
 	advertisements = kindOf("metallb.io", "v1beta1", "l2advertisements", "L2Advertisement")
@@ -136,11 +140,11 @@ func list(obj *unstructured.Unstructured, fields ...string) []map[string]any {
 	return out
 }
 
-// serves says that the API server serves a kind.
+// serves says that the API server serves a kind. Its storage may still be starting.
 func (l live) serves(k kind) bool {
 	l.t.Helper()
 	_, err := l.client(k, "").List(l.ctx(), metav1.ListOptions{Limit: 1})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsTooManyRequests(err) {
 		l.t.Fatal(err)
 	}
 	return err == nil
