@@ -12,7 +12,7 @@ import (
 var attachments = kindOf("hostedcluster.densityops.com", "v1alpha1", "infraclusterattachments", "InfraClusterAttachment")
 
 // What the range collides with is refused in the plan, on the attribute and naming both sides, before anything is written.
-func TestPlanRefusesCollisions(t *testing.T) {
+func TestPlanRefusesCollisions(t *testing.T) { //nolint:tparallel // one folder and one world, a row after the other
 	w := newWorld(t)
 	w.settled()
 	w.occupied()
@@ -25,17 +25,23 @@ func TestPlanRefusesCollisions(t *testing.T) {
 		want      []string
 		warning   bool
 	}{
-		"another pool": {addresses: "198.51.100.150/32", want: []string{"198.51.100.150/32 overlaps", "IPAddressPool openshift-operators/theirs"}},
-		"a DNS entry":  {addresses: "198.51.100.8/29", want: []string{"holds 198.51.100.9", "entry api.other." + baseDomain + " of DNSServer"}},
-		"the gateway":  {addresses: "198.51.100.1/32", changes: onInfra, want: []string{"the gateway of Infra vlan100 (198.51.100.1-198.51.100.1)"}},
+		"another pool": {
+			addresses: "198.51.100.150/32", want: []string{"198.51.100.150/32 overlaps", "IPAddressPool openshift-operators/theirs"},
+		},
+		"a DNS entry": {addresses: "198.51.100.8/29", want: []string{"holds 198.51.100.9", "entry api.other." + baseDomain + " of DNSServer"}},
+		"the gateway": {
+			addresses: "198.51.100.1/32", changes: onInfra, want: []string{"the gateway of Infra vlan100 (198.51.100.1-198.51.100.1)"},
+		},
 		"a static address": {
 			addresses: "198.51.100.4/32", changes: onInfra, want: []string{"the proxy server of Infra vlan100"},
 		},
 		"the DHCP pool": {
-			addresses: "198.51.100.99-198.51.100.105", changes: onInfra, want: []string{"the DHCP pool of Infra vlan100 (198.51.100.50-198.51.100.99)"},
+			addresses: "198.51.100.99-198.51.100.105", changes: onInfra,
+			want: []string{"the DHCP pool of Infra vlan100 (198.51.100.50-198.51.100.99)"},
 		},
 		"another attachment": {
-			addresses: "198.51.100.120/30", changes: onInfra, want: []string{"attachment neighbour of Infra vlan100 (198.51.100.120-198.51.100.129)"},
+			addresses: "198.51.100.120/30", changes: onInfra,
+			want: []string{"attachment neighbour of Infra vlan100 (198.51.100.120-198.51.100.129)"},
 		},
 		"outside the network": {
 			addresses: "203.0.113.8/29", changes: onInfra, want: []string{"is not all inside 198.51.100.0/24"}, warning: true,

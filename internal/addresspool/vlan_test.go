@@ -2,9 +2,8 @@ package addresspool_test
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/densityops/terraform-provider-oooi/internal/addresspool"
 )
@@ -29,8 +28,8 @@ func TestVLAN(t *testing.T) {
 		for _, conflict := range vlan.Conflicts(mustParse(t, text)) {
 			got = append(got, conflict.What)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", text, diff)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", text, got, want)
 		}
 	}
 	for text, want := range map[string]bool{
