@@ -148,7 +148,7 @@ func (a access) fromSecret(ctx context.Context, hosted *unstructured.Unstructure
 	if err != nil {
 		return nil, err
 	}
-	config, err := kube.FromKubeconfig(kubeconfig, source, a.spec.Access.ConfigContext, a.overrides())
+	config, err := a.parse(kubeconfig, source)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,16 @@ func (a access) reload(ctx context.Context) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kube.FromKubeconfig(kubeconfig, source, a.spec.Access.ConfigContext, a.overrides())
+	return a.parse(kubeconfig, source)
+}
+
+// parse reads the kubeconfig of a Secret. Its errors say which cluster it is for: no request to that one is there to do so.
+func (a access) parse(kubeconfig []byte, source string) (*rest.Config, error) {
+	config, err := kube.FromKubeconfig(kubeconfig, source, a.spec.Access.ConfigContext, a.overrides())
+	if err != nil {
+		return nil, fmt.Errorf("use the kubeconfig of the %s: %w", a.name(), err)
+	}
+	return config, nil
 }
 
 func (a access) readSecret(ctx context.Context, hosted *unstructured.Unstructured) (kubeconfig []byte, source string, err error) {
@@ -189,7 +198,7 @@ func (a access) readSecret(ctx context.Context, hosted *unstructured.Unstructure
 	encoded, _, _ := unstructured.NestedString(secret.Object, "data", "kubeconfig")
 	kubeconfig, err = base64.StdEncoding.DecodeString(encoded)
 	if err != nil || len(kubeconfig) == 0 {
-		return nil, "", fmt.Errorf("%s in the %s has no usable key kubeconfig", ref, a.management)
+		return nil, "", fmt.Errorf("use the kubeconfig of the %s: %s in the %s has no usable key kubeconfig", a.name(), ref, a.management)
 	}
 	return kubeconfig, ref.String(), nil
 }
