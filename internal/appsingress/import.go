@@ -49,14 +49,9 @@ func (i *importer) service(ctx context.Context) error {
 	s := &i.run.spec.Service
 	var obj *unstructured.Unstructured
 	if s.Name == "" {
-		list, err := i.run.hosted.List(ctx, serviceKind(), "", metav1.ListOptions{LabelSelector: labelManagedBy + "=" + kube.FieldManager})
-		if err != nil {
-			return fmt.Errorf("look for the Service: %w", err)
-		}
-		for n := range list.Items {
-			if list.Items[n].GetAnnotations()[annotationIngress] == i.run.spec.ID() {
-				obj = &list.Items[n]
-			}
+		var err error
+		if obj, err = i.markedService(ctx); err != nil {
+			return err
 		}
 		s.Namespace, s.Name = DefaultServiceNamespace, DefaultServiceName
 	}
@@ -75,6 +70,24 @@ func (i *importer) service(ctx context.Context) error {
 	i.run.live.service = obj
 	s.Namespace, s.Name = obj.GetNamespace(), obj.GetName()
 	return i.readService(obj)
+}
+
+// markedService finds the Service that carries our mark, wherever it is; nil when there is none, or when a user who may not list
+// Services everywhere asks.
+func (i *importer) markedService(ctx context.Context) (*unstructured.Unstructured, error) {
+	list, err := i.run.hosted.List(ctx, serviceKind(), "", metav1.ListOptions{LabelSelector: labelManagedBy + "=" + kube.FieldManager})
+	if kube.IsForbidden(err) {
+		return nil, nil //nolint:nilnil // none is an answer here
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for the Service: %w", err)
+	}
+	for n := range list.Items {
+		if list.Items[n].GetAnnotations()[annotationIngress] == i.run.spec.ID() {
+			return &list.Items[n], nil
+		}
+	}
+	return nil, nil //nolint:nilnil // see above
 }
 
 // readService takes over what the Service says of the configuration.
@@ -128,6 +141,9 @@ func set(m map[string]string, key, value string) map[string]string {
 func (i *importer) pool(ctx context.Context) error {
 	m := &i.run.spec.MetalLB
 	pools, err := findAll(ctx, i.run.hosted, poolKind(), "")
+	if kube.IsForbidden(err) { // everywhere, that is: what is in the default place may still be seen
+		pools, err = findAll(ctx, i.run.hosted, poolKind(), DefaultMetalLBNamespace)
+	}
 	if err != nil {
 		return fmt.Errorf("look for the address pool: %w", err)
 	}
