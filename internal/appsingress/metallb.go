@@ -61,10 +61,17 @@ func (m metallb) refuse(ctx context.Context, r *run) error {
 	}
 	return &ConfigError{
 		Attribute: "metallb.load_balancer_class",
-		Problem: fmt.Sprintf("%s in the %s serves load balancer class %q, the configuration wants %q",
-			metallbRef(r.spec), r.hosted, class, r.spec.MetalLB.LoadBalancerClass),
-		Remedy: "set metallb.load_balancer_class to the class it serves",
+		Problem: fmt.Sprintf("%s in the %s serves Services of %s, and the configuration has %s",
+			metallbRef(r.spec), r.hosted, classText(class), classText(r.spec.MetalLB.LoadBalancerClass)),
+		Remedy: "set metallb.load_balancer_class to the class it serves; leave it out for one that serves Services of no class",
 	}
+}
+
+func classText(class string) string {
+	if class == "" {
+		return "no class"
+	}
+	return "class " + class
 }
 
 func (metallb) refuseMissingAPI(ctx context.Context, r *run) error {

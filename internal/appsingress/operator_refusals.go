@@ -171,14 +171,16 @@ func refuseOperatorGroups(ctx context.Context, r *run) error {
 		names = append(names, items[i].GetName())
 	}
 	problem := fmt.Sprintf("namespace %s in the %s has no OperatorGroup", r.spec.MetalLB.Namespace, r.hosted)
+	remedy := "create one in it"
 	if len(names) > 1 {
+		remedy = "remove all but one"
 		problem = fmt.Sprintf("namespace %s in the %s has %d OperatorGroups (%s)",
 			r.spec.MetalLB.Namespace, r.hosted, len(names), strings.Join(names, ", "))
 	}
 	return &ConfigError{
 		Attribute: "metallb.namespace",
 		Problem:   problem + ", and OLM installs only beside exactly one",
-		Remedy:    "choose a namespace with one OperatorGroup, such as " + DefaultMetalLBNamespace,
+		Remedy:    remedy + ", or choose a namespace that has exactly one",
 	}
 }
 

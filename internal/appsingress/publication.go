@@ -87,7 +87,7 @@ func ownedByInfra(b bulletin, infra string) *ConfigError {
 	return &ConfigError{
 		Attribute: b.entries.attribute,
 		Problem:   fmt.Sprintf("%s belongs to Infra %s, and oooi takes back within moments what is written to it directly", b.ref, infra),
-		Remedy:    "publish through the Infra with mode = \"attachment\", or in a DNSServer and ProxyServer that stand alone",
+		Remedy:    "publish in a DNSServer and a ProxyServer that no Infra owns",
 	}
 }
 

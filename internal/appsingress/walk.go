@@ -69,7 +69,10 @@ func (w *walk) refused(ctx context.Context, r *run, s step, err error) error {
 }
 
 func (w *walk) failAfter(ctx context.Context, r *run, s step, elapsed time.Duration, err error) error {
-	story := &StepError{Of: len(w.steps), Name: s.name(), Elapsed: elapsed, Done: w.done, Err: err}
+	story := &StepError{Of: len(w.steps), Name: s.name(), Elapsed: elapsed, Done: w.done, Unseen: r.hosted == nil, Err: err}
+	if n := len(w.done); n > 0 && w.done[n-1].Name == s.name() { // it was gone through in parts
+		story.Done, story.Elapsed = w.done[:n-1], elapsed+w.done[n-1].Elapsed
+	}
 	for i, candidate := range w.steps {
 		if candidate.name() == s.name() {
 			story.Step = i + 1
@@ -85,6 +88,9 @@ func (w *walk) failAfter(ctx context.Context, r *run, s step, elapsed time.Durat
 	if subject := s.subject(r); subject.Name != "" && r.hosted != nil {
 		story.Object = fmt.Sprintf("%s in the %s", subject, r.hosted)
 		story.Events = eventsOf(ctx, r.hosted, subject, err)
+	}
+	if r.hosted == nil && !r.spec.HostedCluster.IsZero() {
+		story.Object = fmt.Sprintf("HostedCluster %s in the %s", r.spec.HostedCluster, r.management)
 	}
 	w.failed = failureOf(s, err, last)
 	return story

@@ -15,7 +15,7 @@ import (
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
-// This file is the only place where texts for users are composed. A summary says what did not happen, without the names of
+// This file, with the commands of diagnostics_commands.go, is the only place where texts for users are composed. A summary says what did not happen, without the names of
 // objects, so that equal failures can be grouped; details always have one order. Golden files hold them.
 
 // valueRefused is a value that can never work. problem says what was seen, remedy what to write instead.
@@ -92,6 +92,12 @@ func providerUnknown(v verb) diag.Diagnostic {
 
 // clusterUnread is a management cluster that cannot even be identified.
 func clusterUnread(v verb, err error) diag.Diagnostic {
+	var connection *kube.ConnectionError
+	if errors.As(err, &connection) {
+		return diag.NewErrorDiagnostic(summaryOf(v, err),
+			"There is no connection to the management cluster, so nothing was done.\n\n"+
+				"Correct the provider block, or the environment variables that stand in for it.\n\nCause: "+connection.Error())
+	}
 	return diag.NewErrorDiagnostic(summaryOf(v, err),
 		"The management cluster could not be identified by the UID of its namespace kube-system, so nothing was done.\n\n"+
 			"Check the provider block, the network, and that the user may get that namespace.\n"+
@@ -156,7 +162,7 @@ func failed(op operation, elapsed time.Duration, err error) diag.Diagnostics {
 		existing(op.verb, step),
 		next(op.verb, err),
 		wayOut(op, foreign),
-		"Look further: " + lookFurther(op.spec, step.Name, foreign),
+		"Look further: " + lookFurther(op.spec, step, foreign),
 		rawError(step, foreign, rest),
 	}
 	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
@@ -281,6 +287,8 @@ func existing(v verb, e *appsingress.StepError) string {
 		return ""
 	case v == verbDelete && e.Of == 0:
 		return "What exists could not be found out, and nothing was removed in any cluster"
+	case len(e.Exists) == 0 && e.Unseen:
+		return "Exists now: not known, and nothing was changed in any cluster"
 	case len(e.Exists) == 0:
 		return "Exists now: nothing of this ingress"
 	}
@@ -328,46 +336,6 @@ func wayOut(op operation, foreign []*appsingress.OwnershipError) string {
 func refusedBeforeWriting(err error) bool {
 	var step *appsingress.StepError
 	return errors.As(err, &step) && step.Refused && len(step.Exists) == 0
-}
-
-// lookFurther is one command: for the foreign object, or else for the step that failed.
-func lookFurther(spec appsingress.Spec, step string, foreign []*appsingress.OwnershipError) string {
-	if len(foreign) > 0 {
-		return lookAt(foreign[0])
-	}
-	switch step {
-	case appsingress.StepWorker:
-		return kubectlHosted + " get nodes"
-	case appsingress.StepOperator:
-		return fmt.Sprintf("%s -n %s get subscriptions.operators.coreos.com,installplans,csv", kubectlHosted, spec.MetalLB.Namespace)
-	case appsingress.StepMetalLB, appsingress.StepAddressPool:
-		return fmt.Sprintf("%s -n %s get metallb,ipaddresspool,l2advertisement -o yaml", kubectlHosted, spec.MetalLB.Namespace)
-	case appsingress.StepService, appsingress.StepEndpoint:
-		return fmt.Sprintf("%s -n %s describe service %s", kubectlHosted, spec.Service.Namespace, spec.Service.Name)
-	case appsingress.StepPublication:
-		return fmt.Sprintf("kubectl -n %s get dnsserver,proxyserver -o yaml", spec.Namespace)
-	}
-	if spec.HostedCluster.IsZero() {
-		return kubectlHosted + " get nodes"
-	}
-	return fmt.Sprintf("kubectl -n %s get hostedcluster %s -o yaml", spec.HostedCluster.Namespace, spec.HostedCluster.Name)
-}
-
-// kubectlHosted starts a command for the hosted cluster; its kubeconfig is nowhere but in the HostedCluster's Secret.
-const kubectlHosted = "kubectl --kubeconfig HOSTED-KUBECONFIG"
-
-// lookAt shows an object with who set which field. Its name is "Kind namespace/name", or "Kind name".
-func lookAt(e *appsingress.OwnershipError) string {
-	command := kubectlHosted
-	if strings.Contains(e.Cluster, "management") {
-		command = "kubectl"
-	}
-	kind, name, _ := strings.Cut(e.Object, " ")
-	name, _, _ = strings.Cut(name, " ")
-	if namespace, inNamespace, ok := strings.Cut(name, "/"); ok {
-		command, name = command+" -n "+namespace, inNamespace
-	}
-	return fmt.Sprintf("%s get %s %s -o yaml --show-managed-fields", command, strings.ToLower(kind), name)
 }
 
 // shortDuration is "30m" and not "30m0s", and has no more digits than a reader wants.
