@@ -69,8 +69,9 @@ func outlastPlan(ctx context.Context, r *run, name string) error {
 	short, cancel := context.WithTimeout(ctx, planPatience)
 	defer cancel()
 	ref := kube.Ref{Resource: installPlanKind(), Namespace: r.spec.MetalLB.Namespace, Name: name}
-	if err := r.hosted.AwaitGone(short, ref, "", "the end of "+ref.String()); ctx.Err() != nil {
+	err := r.hosted.AwaitGone(short, ref, "", "the end of "+ref.String())
+	if ctx.Err() != nil {
 		return err
 	}
-	return nil //nolint:nilerr // see above
+	return nil
 }
