@@ -2,8 +2,10 @@ package acceptance
 
 import (
 	"net/http"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/densityops/terraform-provider-oooi/internal/appsingress"
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster"
@@ -39,15 +41,7 @@ type cause struct {
 }
 
 func pipelineSteps() []pipelineStep {
-	return slicesOf(hostedRequests(), publishingRequests())
-}
-
-func slicesOf(groups ...[]pipelineStep) []pipelineStep {
-	var all []pipelineStep
-	for _, group := range groups {
-		all = append(all, group...)
-	}
-	return all
+	return slices.Concat(hostedRequests(), publishingRequests())
 }
 
 func hostedRequests() []pipelineStep {
@@ -57,9 +51,7 @@ func hostedRequests() []pipelineStep {
 	}
 	subscribe, markCSV, metalLB, pool := installing, installing, installing, installing
 	subscribe.name, subscribe.path, subscribe.watch = "operator", "/subscriptions/metallb-operator$", "/subscriptions$"
-	subscribe.refusals = []cause{foreign("foreign Subscription", subscriptions, "openshift-operators", "metallb-operator", map[string]any{
-		"name": "metallb-operator", "channel": "stable", "source": "certified-operators", "sourceNamespace": "openshift-marketplace",
-	})}
+	subscribe.refusals = []cause{foreignSubscription()}
 	subscribe.starvation = &cause{name: "OLM held", begin: olmFault(simulator.OLMFaults{Hold: simulator.StageInstallPlan})}
 	failure := &simulator.Failure{Reason: "Broken", Message: "it does not work"}
 	subscribe.terminals = []cause{
@@ -84,7 +76,7 @@ func hostedRequests() []pipelineStep {
 	advertisement.refusals = []cause{foreign("foreign advertisement", advertisements, "openshift-operators", "advertise-"+member(0),
 		map[string]any{})}
 	advertisement.terminals = nil
-	return slicesOf([]pipelineStep{waitForWorker(), subscribe, markCSV, metalLB, pool, advertisement}, serviceRequests())
+	return slices.Concat([]pipelineStep{waitForWorker(), subscribe, markCSV, metalLB, pool, advertisement}, serviceRequests())
 }
 
 func waitForWorker() pipelineStep {
@@ -92,7 +84,7 @@ func waitForWorker() pipelineStep {
 		name: "worker", step: appsingress.StepWorker, verb: testcluster.VerbList, path: "/nodes$", watch: "/nodes$",
 		waiting: appsingress.ReasonWaitingForNodes, broken: appsingress.ReasonHostedClusterAccessFailed,
 		starvation: &cause{name: "cordoned", begin: func(c *cell) {
-			c.world.must(c.sims.Nodes.Cordon(c.hosted.ctx(), "worker-1", true))
+			c.must(c.sims.Nodes.Cordon(c.hosted.ctx(), "worker-1", true))
 		}},
 	}
 }
@@ -140,10 +132,23 @@ func foreign(what string, k kind, namespace, name string, spec map[string]any) c
 	}}
 }
 
+// foreignSubscription is one of another catalog, with an OLM that has not come to it yet.
+func foreignSubscription() cause {
+	c := foreign("foreign Subscription", subscriptions, "openshift-operators", "metallb-operator", map[string]any{
+		"name": "metallb-operator", "channel": "stable", "source": "certified-operators", "sourceNamespace": "openshift-marketplace",
+	})
+	hold, create := olmFault(simulator.OLMFaults{Hold: simulator.StageResolve}), c.begin
+	c.begin = func(in *cell) {
+		hold(in)
+		create(in)
+	}
+	return c
+}
+
 // foreignEntry is somebody else's answer for our wildcard.
 func foreignEntry(k kind, name, field string, entry map[string]any) cause {
 	return cause{name: "foreign entry", begin: func(c *cell) {
-		before := c.management.must(k, "clusters", name).Object["spec"].(map[string]any)[field].([]any)
+		before, _, _ := unstructured.NestedSlice(c.management.must(k, "clusters", name).Object, "spec", field)
 		replace := func(entries []any) {
 			c.management.patch(k, "clusters", name, map[string]any{"spec": map[string]any{field: entries}})
 		}

@@ -110,13 +110,13 @@ func (c *cell) recover() {
 	c.t.Helper()
 	c.pair.Management.Proxy().Clear()
 	c.pair.Hosted.Proxy().Clear()
-	c.sims.OLM.SetFaults(simulator.OLMFaults{})
-	c.sims.MetalLB.SetFaults(simulator.MetalLBOperatorFaults{})
-	c.world.must(c.sims.Nodes.Cordon(c.hosted.ctx(), "worker-1", false))
 	for _, undo := range slices.Backward(c.undo) {
 		undo()
 	}
 	c.undo = nil
+	c.sims.OLM.SetFaults(simulator.OLMFaults{})
+	c.sims.MetalLB.SetFaults(simulator.MetalLBOperatorFaults{})
+	c.must(c.sims.Nodes.Cordon(c.hosted.ctx(), "worker-1", false))
 	c.hosted.await("OLM to try again", c.nothingFailed)
 }
 
@@ -130,7 +130,7 @@ func (c *cell) nothingFailed() bool {
 		}
 	}
 	all, err := c.hosted.client(csvs, "openshift-operators").List(c.hosted.ctx(), listAll)
-	c.world.must(err)
+	c.must(err)
 	return !slices.ContainsFunc(all.Items, func(csv unstructured.Unstructured) bool {
 		phase, _, _ := unstructured.NestedString(csv.Object, "status", "phase")
 		return phase == "Failed"
@@ -176,7 +176,7 @@ func (c *cell) fails(s pipelineStep, f failure) {
 	f.begin(c, s, b)
 	status, err := c.process.driver(0).Ensure(b)
 	if f.killed {
-		c.process = c.world.processThroughProxies() // nothing is known any more
+		c.process = c.processThroughProxies() // nothing is known any more
 	} else {
 		c.told(s, f, status, err)
 	}
