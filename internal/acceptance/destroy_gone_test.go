@@ -27,7 +27,7 @@ func (c *cli) state() string {
 	return string(content)
 }
 
-// published is what is published, to be put back: another destroy then finds it again.
+// publicationCopy is what is published in an object, to be put back: another destroy then finds it again.
 type publicationCopy struct {
 	at   place
 	meta map[string]string
@@ -155,7 +155,8 @@ func TestWrongManagementCluster(t *testing.T) {
 	c := newCLI(t, "")
 	both := w.loaded(w.pair.Management.KubeconfigBytesThroughProxy(testcluster.UserProvider))
 	hosted := w.loaded(w.pair.Hosted.KubeconfigBytes(testcluster.UserProvider))
-	both.Clusters["other"], both.Contexts["other"] = hosted.Clusters["hosted"], &api.Context{Cluster: "other", AuthInfo: testcluster.UserProvider}
+	both.Clusters["other"] = hosted.Clusters["hosted"]
+	both.Contexts["other"] = &api.Context{Cluster: "other", AuthInfo: testcluster.UserProvider}
 	file := c.kubeconfig("both.yaml", both)
 	config := func(context string) string {
 		return strings.Replace(w.config(set("timeouts", object("delete", "5s", "read", "5s"))),

@@ -35,7 +35,8 @@ func TestDestroyEndsWhenSomethingStays(t *testing.T) {
 
 	w.at(services).finalizers(keepFinalizer)
 	c.stays([]string{
-		"in time", "Step 5 of 7: service", "Service openshift-ingress/oooi-ingress keeps finalizers " + keepFinalizer, "timeouts.delete gives more",
+		"in time", "Step 5 of 7: service", "Service openshift-ingress/oooi-ingress keeps finalizers " + keepFinalizer,
+		"timeouts.delete gives more",
 	})
 	w.at(services).finalizers()
 

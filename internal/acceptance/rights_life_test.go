@@ -33,7 +33,7 @@ func (r restricted) config(changes ...change) string {
 	return strings.Replace(r.w.config(changes...), r.w.managementKubeconfig(), r.file, 1)
 }
 
-// waits waits until the account watches a resource.
+// waits returns when the account watches a resource.
 func (a *account) waits(recorded requests, resource string) {
 	a.live.t.Helper()
 	a.live.await("a watch of "+resource, func() bool {
@@ -150,12 +150,16 @@ func (r restricted) missing() {
 		text    string
 	}{
 		{
-			r.management, place{r.w.management, roles, "clusters", r.management.name}, "/rules/2/verbs",
+			r.management,
+			place{r.w.management, roles, "clusters", r.management.name},
+			"/rules/2/verbs",
 			right{"clusters", "hostedcluster.densityops.com", "proxyservers", "update", ""},
 			"in the management cluster: not allowed to update proxyservers.hostedcluster.densityops.com in namespace clusters",
 		},
 		{
-			r.hosted, place{r.w.hosted, roles, "openshift-ingress", r.hosted.name}, "/rules/0/verbs",
+			r.hosted,
+			place{r.w.hosted, roles, "openshift-ingress", r.hosted.name},
+			"/rules/0/verbs",
 			right{"openshift-ingress", "", "services", "patch", serviceName},
 			"in the hosted cluster clusters/demo: not allowed to patch services in namespace openshift-ingress",
 		},
