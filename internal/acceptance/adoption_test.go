@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // publishedByHand puts an entry and the backends of the wildcard into the shared lists, as an administrator would.
@@ -17,6 +18,13 @@ func (w *world) publishedByHand() {
 	w.at(proxyServers).entries("backends", func(backends []map[string]any) []map[string]any {
 		return append(backends, wantBackend("demo-apps-http", "198.51.100.7", 80), wantBackend("demo-apps-https", "198.51.100.7", 443))
 	})
+}
+
+// field is a text in the object; empty when it is not there.
+func (p place) field(path ...string) string {
+	p.live.t.Helper()
+	value, _, _ := unstructured.NestedString(p.must().Object, path...)
+	return value
 }
 
 // adoptable are the objects that an ingress has for itself, or has entries in.
@@ -81,7 +89,7 @@ func TestWhatOthersMadeIsAdoptedOnlyWhenAsked(t *testing.T) {
 	if diff := cmp.Diff([]string{"DNSServer", "IPAddressPool", "L2Advertisement", "ProxyServer", "Service"}, w.marked("adopted")); diff != "" {
 		t.Errorf("recorded as adopted (-want +got):\n%s", diff)
 	}
-	if policy := w.at(services).must().Object["spec"].(map[string]any)["externalTrafficPolicy"]; policy != "Cluster" {
+	if policy := w.at(services).field("spec", "externalTrafficPolicy"); policy != "Cluster" {
 		t.Errorf("the adopted Service has externalTrafficPolicy %v", policy)
 	}
 	if err := w.checkPublished(firstIP, firstIP, 80, 443); err != nil {

@@ -56,7 +56,7 @@ resource "oooi_apps_ingress" "second" {
 	c.apply()
 	c.unchanged()
 	w.at(metallbs).must()
-	csv := w.at(subscriptions).must().Object["status"].(map[string]any)["installedCSV"].(string)
+	csv := w.at(subscriptions).field("status", "installedCSV")
 	w.hosted.must(csvs, "openshift-operators", csv)
 	if w.hosted.get(services, "openshift-ingress", "oooi-ingress") != nil {
 		t.Error("the first ingress is still there")

@@ -96,7 +96,7 @@ func TestAnotherLoadBalancer(t *testing.T) {
 		t.Errorf("the address is %v", ip)
 	}
 	for _, p := range []place{w.at(services), w.at(metallbs)} {
-		if class := p.must().Object["spec"].(map[string]any)["loadBalancerClass"]; class != "metallb.io/metallb" {
+		if class := p.field("spec", "loadBalancerClass"); class != "metallb.io/metallb" {
 			t.Errorf("%s has class %v", p.kind.name, class)
 		}
 	}

@@ -67,7 +67,8 @@ func subscriptionPending(obj *unstructured.Unstructured) kube.Verdict {
 			continue
 		}
 		if reason, _ := condition["reason"].(string); reason == "RequiresApproval" {
-			return kube.Pending(string(ReasonWaitingForMetalLBCRDs), "InstallPlan %s has to be approved: the approval of its Subscription is not Automatic",
+			return kube.Pending(string(ReasonWaitingForMetalLBCRDs),
+				"InstallPlan %s has to be approved: the approval of its Subscription is not Automatic",
 				installPlan(obj))
 		}
 		return kube.Pending(string(ReasonWaitingForMetalLBCRDs), "%s: %v %v", conditionType, condition["reason"], condition["message"])

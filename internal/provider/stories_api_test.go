@@ -166,7 +166,11 @@ func failure(code int32, reason metav1.StatusReason) metav1.Status {
 }
 
 func respond(w http.ResponseWriter, code int, body any) {
+	content, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // what a story made up cannot be encoded
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+	_, _ = w.Write(content) // the client may be gone
 }

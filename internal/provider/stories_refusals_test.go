@@ -29,7 +29,6 @@ func (s *stage) conflicting(path string, fields ...string) {
 
 // A story for each thing of somebody else.
 func TestStoriesOfForeignObjects(t *testing.T) {
-	t.Parallel()
 	by := func(ingress string) object {
 		return object{"metadata": object{"annotations": object{"oooi.densityops.com/apps-ingress": ingress}}}
 	}
@@ -65,7 +64,6 @@ func TestStoriesOfForeignObjects(t *testing.T) {
 
 // A story for each value that does not fit what is in the clusters.
 func TestStoriesOfRefusedValues(t *testing.T) {
-	t.Parallel()
 	meaning := object{"spec": object{
 		"name": "metallb-operator", "channel": "beta", "source": "redhat-operators", "sourceNamespace": "openshift-marketplace",
 	}}
