@@ -201,7 +201,7 @@ func anonymous(text string) string {
 func TestStoriesOfTimeouts(t *testing.T) {
 	const unwell = "the server is currently unable to handle the request"
 	late := func(set func(s *stage)) func(*stage) {
-		return func(s *stage) { s.budget = 3 * time.Second; set(s) }
+		return func(s *stage) { s.budget = 1500 * time.Millisecond; set(s) }
 	}
 	tell(t, "stories_timeouts", []story{
 		{"kubeconfig", late(func(s *stage) { s.management.put(pathHostedCluster, "HostedCluster", nil) })},
