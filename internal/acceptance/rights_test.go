@@ -223,7 +223,9 @@ func TestLifeWithThePublishedRights(t *testing.T) {
 	life.importAgain("clusters/demo")
 	life.destroy()
 	management.exact(all, management.asked(sinceManagement))
-	hosted.exact(append(needed, optional...), hosted.asked(sinceHosted))
+	// InstallPlans are only read when a destroy meets an installation under way, which this life does not have.
+	used := slices.DeleteFunc(slices.Concat(needed, optional), func(r right) bool { return r.resource == "installplans" })
+	hosted.exact(used, hosted.asked(sinceHosted))
 
 	hosted.drop("-optional")
 	for _, r := range optional {
