@@ -50,6 +50,16 @@ func (d *differ) entry(path string, live map[string]string, key, want string, af
 	}
 }
 
+// keys compares the keys of a map that are wanted, and no other.
+func (d *differ) keys(path string, want map[string]any) {
+	live, _, _ := unstructured.NestedMap(d.live.Object, strings.Split(path, ".")...)
+	for _, key := range sortedKeys(want) {
+		if !reflect.DeepEqual(live[key], want[key]) {
+			d.add(path+"["+key+"]", want[key], live[key], 0)
+		}
+	}
+}
+
 // noAnnotation wants an annotation to be absent.
 func (d *differ) noAnnotation(key string, affects Affects) {
 	if got, ok := d.live.GetAnnotations()[key]; ok {

@@ -1,0 +1,131 @@
+package appsingress
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/densityops/terraform-provider-oooi/internal/kube"
+)
+
+// attachmentObject is the InfraClusterAttachment that tells the operator what is wanted.
+type attachmentObject struct{ nothing }
+
+func (attachmentObject) name() string    { return StepAttachment }
+func (attachmentObject) waiting() Reason { return ReasonPublicationFailed }
+func (attachmentObject) broken() Reason  { return ReasonPublicationFailed }
+
+func attachmentRef(spec Spec) kube.Ref {
+	return kube.Ref{Resource: attachmentKind(), Namespace: spec.Namespace, Name: spec.Name}
+}
+
+func infraRef(spec Spec) kube.Ref {
+	return kube.Ref{Resource: infraKind(), Namespace: spec.Namespace, Name: spec.Infra}
+}
+
+func (attachmentObject) observe(ctx context.Context, r *run) error {
+	group, ctx := siblings(ctx)
+	group.Go(func() error {
+		return remember(&r.live.attachment).from(find(ctx, r.management, attachmentRef(r.spec)))
+	})
+	group.Go(func() error { return remember(&r.live.infra).from(find(ctx, r.management, infraRef(r.spec))) })
+	return group.Wait()
+}
+
+// refuse looks for an Infra that is not there, and for an attachment of somebody else that is in use or stands for another cluster.
+func (attachmentObject) refuse(_ context.Context, r *run) error {
+	if r.live.infra == nil {
+		return &ConfigError{
+			Attribute: "infra_ref",
+			Problem:   fmt.Sprintf("%s does not exist in the %s", infraRef(r.spec), r.management),
+			Remedy:    "create it first, or correct infra_ref",
+		}
+	}
+	return r.refuseAttachment(r.live.attachment)
+}
+
+func (r *run) refuseAttachment(current *unstructured.Unstructured) error {
+	if current == nil {
+		return nil
+	}
+	d := differ{object: attachmentRef(r.spec).String(), live: current}
+	compareRefs(&d, r.spec)
+	if len(d.found) > 0 {
+		return &ConfigError{
+			Attribute: "name",
+			Problem:   fmt.Sprintf("%s stands for another cluster: %s", d.object, d.found[0]),
+			Remedy:    "choose another name, or make infra_ref, hosted_cluster_ref and dns agree with it",
+		}
+	}
+	enabled, _, _ := unstructured.NestedBool(current.Object, "spec", "appsIngress", "enabled")
+	if !enabled && current.GetAnnotations()[annotationIngress] == "" {
+		return nil
+	}
+	return r.refuseForeign(attachmentRef(r.spec), current, r.management)
+}
+
+func compareRefs(d *differ, spec Spec) {
+	for _, ref := range sortedKeys(attachmentRefs(spec)) {
+		fields, _ := attachmentRefs(spec)[ref].(map[string]any)
+		for _, field := range sortedKeys(fields) {
+			d.field("spec."+ref+"."+field, fields[field], AffectsAddress)
+		}
+	}
+}
+
+// ensure applies the whole object when this ingress made it, or is about to, and only what concerns it of one that was there before.
+func (attachmentObject) ensure(ctx context.Context, r *run) error {
+	ref := attachmentRef(r.spec)
+	whole := r.live.attachment == nil || r.spec.ownerOf(r.live.attachment) == ours
+	judge := func(current *unstructured.Unstructured) (bool, error) { return false, r.refuseAttachment(current) }
+	return remember(&r.live.attachment).from(r.write(ctx, r.management, ref, desiredAttachment(r.spec, whole), judge))
+}
+
+func (attachmentObject) drift(r *run) []Difference {
+	if r.live.attachment == nil {
+		return missing(attachmentRef(r.spec).String(), AffectsAddress)
+	}
+	d := differ{object: attachmentRef(r.spec).String(), live: r.live.attachment}
+	compareRefs(&d, r.spec)
+	compareAppsIngress(&d, r.spec)
+	d.marks(r.spec)
+	return d.found
+}
+
+func compareAppsIngress(d *differ, spec Spec) {
+	const root = "spec.appsIngress."
+	d.field(root+"enabled", true, AffectsAddress)
+	d.field(root+"metallb.addressPoolName", spec.MetalLB.AddressPoolName, AffectsAddress)
+	d.field(root+"metallb.ipAddressPoolRange", spec.MetalLB.RangeText, AffectsAddress)
+	d.field(root+"metallb.l2AdvertisementName", spec.MetalLB.L2AdvertisementName, 0)
+	d.field(root+"service.name", spec.Service.Name, AffectsAddress)
+	d.field(root+"service.namespace", spec.Service.Namespace, AffectsAddress)
+	d.field(root+"ports.http", int64(spec.Ports.HTTP), AffectsPublication)
+	d.field(root+"ports.https", int64(spec.Ports.HTTPS), AffectsPublication)
+	d.keys(root+"service.labels", anyMap(spec.Service.Labels))
+	d.keys(root+"service.annotations", attachmentAnnotations(spec))
+}
+
+func (attachmentObject) present(r *run) []string {
+	if owner := r.spec.ownerOf(r.live.attachment); owner == ours || owner == adopted {
+		return []string{attachmentRef(r.spec).String()}
+	}
+	return nil
+}
+
+// remove deletes the attachment, whose finalizer has the operator clean the hosted cluster, or switches off the one that was there
+// before: what only we had set in it goes.
+func (attachmentObject) remove(ctx context.Context, r *run) error {
+	ref := attachmentRef(r.spec)
+	if r.spec.ownerOf(r.live.attachment) == ours {
+		uid := r.live.attachment.GetUID()
+		return r.deleteFrom(ctx, r.management, ref, uid)
+	}
+	off := ref.Object()
+	off.Object["spec"] = map[string]any{"appsIngress": map[string]any{"enabled": false}}
+	return kube.Retry(ctx, "switch off "+ref.String(), func(ctx context.Context) error {
+		_, err := r.management.Apply(ctx, ref, off, kube.ApplyOptions{Force: true})
+		return err
+	})
+}
