@@ -61,11 +61,13 @@ func (a *attachment) work(ctx context.Context, r *run, w *walk) error {
 	if err != nil {
 		return err
 	}
+	r.seen.Store(r.live.attachment)
 	t := newToucher(r, a.access())
 	beside, stop := context.WithCancelCause(ctx)
 	group, groupCtx := errgroup.WithContext(beside)
-	group.Go(func() error { return t.run(groupCtx) })
-	group.Go(func() error { return failWhenShutOut(groupCtx, r) })
+	quiet := kube.WithProgress(groupCtx, func(string, kube.Verdict) {}) // the steps' own waits tell the story
+	group.Go(func() error { return t.run(quiet) })
+	group.Go(func() error { return failWhenShutOut(quiet, r) })
 	err = a.follow(groupCtx, r, w, t)
 	stop(errDone)
 	besides := group.Wait()

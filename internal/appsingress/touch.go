@@ -40,13 +40,15 @@ type toucher struct {
 	hosted  atomic.Pointer[kube.Cluster]
 }
 
-func newToucher(r *run, a access) *toucher { return &toucher{r: r, access: a, started: time.Now()} }
+// newToucher counts the apply that has just been made as a touch.
+func newToucher(r *run, a access) *toucher {
+	t := &toucher{r: r, access: a, started: time.Now()}
+	t.last.Store(t.started.UnixNano())
+	return t
+}
 
 // run touches until ctx ends.
 func (t *toucher) run(ctx context.Context) error {
-	if err := t.touch(ctx); err != nil {
-		return err
-	}
 	group, ctx := siblings(ctx)
 	group.Go(func() error { return t.look(ctx) })
 	group.Go(func() error { return t.remind(ctx) })
@@ -100,6 +102,9 @@ func (t *toucher) look(ctx context.Context) error {
 		if err := sight(watching); err != nil {
 			t.seeing.Store(false)
 			return ctx.Err()
+		}
+		if t.finished() {
+			continue
 		}
 		if err := t.touch(ctx); err != nil {
 			return err
