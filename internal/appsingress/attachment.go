@@ -56,13 +56,13 @@ func (a *attachment) Ensure(ctx context.Context) (Status, error) {
 
 // work runs the steps with somebody at their side who touches the attachment, and ends at once when the Infra shuts it out.
 func (a *attachment) work(ctx context.Context, r *run, w *walk) error {
-	object := attachmentObject{}
+	object, before := attachmentObject{}, r.live.attachment
 	err := w.step(ctx, r, object, func(ctx context.Context) error { return object.ensure(ctx, r) })
 	if err != nil {
 		return err
 	}
 	r.seen.Store(r.live.attachment)
-	t := newToucher(r, a.access())
+	t := newToucher(r, a.access(), before == nil || before.GetResourceVersion() != r.live.attachment.GetResourceVersion())
 	beside, stop := context.WithCancelCause(ctx)
 	group, groupCtx := errgroup.WithContext(beside)
 	quiet := kube.WithProgress(groupCtx, func(string, kube.Verdict) {}) // the steps' own waits tell the story
@@ -80,20 +80,22 @@ func (a *attachment) work(ctx context.Context, r *run, w *walk) error {
 // errDone ends what runs beside the steps.
 var errDone = errors.New("the work is done")
 
-// follow waits for the operator. Its publication blinks while it repairs, so all of it has to be right twice.
+// follow waits for the operator. Its publication blinks while it repairs, and what it reports may be from before something changed
+// in the hosted cluster: all of it has to be right, and still be so a moment later.
 func (a *attachment) follow(ctx context.Context, r *run, w *walk, t *toucher) error {
 	endpoint, publication := operatorEndpoint{}, operatorPublication{}
-	err := w.step(ctx, r, endpoint, func(ctx context.Context) error {
-		if err := endpoint.ensure(ctx, r); err != nil {
+	for {
+		err := w.step(ctx, r, endpoint, func(ctx context.Context) error {
+			if err := endpoint.ensure(ctx, r); err != nil {
+				return err
+			}
+			return t.repaired(ctx)
+		})
+		if err != nil {
 			return err
 		}
-		return t.repaired(ctx)
-	})
-	if err != nil {
-		return err
-	}
-	return w.step(ctx, r, publication, func(ctx context.Context) error {
-		for {
+		last := false
+		err = w.step(ctx, r, publication, func(ctx context.Context) error {
 			if err := publication.ensure(ctx, r); err != nil {
 				return err
 			}
@@ -101,11 +103,19 @@ func (a *attachment) follow(ctx context.Context, r *run, w *walk, t *toucher) er
 				return err
 			}
 			err := kube.Retry(ctx, "read what is published", func(ctx context.Context) error { return observe(ctx, r, w.steps) })
-			if err != nil || len(publication.drift(r)) == 0 {
-				return err
-			}
+			last = err == nil && published(r)
+			return err
+		})
+		if err != nil || last {
+			return err
 		}
-	})
+	}
+}
+
+// published says that what the operator reports now is the endpoint of the run, and really published.
+func published(r *run) bool {
+	verdict, err := operatorReady(r.spec, r.live.attachment)
+	return err == nil && verdict.Done && reportedEndpoint(r.live.attachment) == r.endpoint && len(operatorPublication{}.drift(r)) == 0
 }
 
 // pause waits, at most until ctx ends.
@@ -128,7 +138,7 @@ func (a *attachment) Observe(ctx context.Context) (Status, error) {
 	group, groupCtx := siblings(ctx)
 	group.Go(func() error { return observe(groupCtx, r, steps) })
 	group.Go(func() error {
-		unseen = a.observeHosted(groupCtx, r)
+		unseen = a.access().look(groupCtx, r)
 		return nil
 	})
 	if err := group.Wait(); err != nil {
@@ -139,12 +149,15 @@ func (a *attachment) Observe(ctx context.Context) (Status, error) {
 	if r.live.attachment == nil {
 		return status, nil
 	}
-	if unseen != nil {
+	var reason Reason
+	switch gone := (*HostedClusterGoneError)(nil); {
+	case errors.As(unseen, &gone):
+		status.Drift, reason = missing("HostedCluster "+a.spec.HostedCluster.String(), AffectsAddress|AffectsOperator), worker{}.broken()
+	case unseen != nil:
 		status.Unseen = unseen.Error()
-	} else {
+	default:
 		steps = append(steps, hostedObjects()...)
 	}
-	var reason Reason
 	for _, s := range steps {
 		found := s.drift(r)
 		if len(found) > 0 && reason == "" {
@@ -159,15 +172,18 @@ func (a *attachment) Observe(ctx context.Context) (Status, error) {
 }
 
 // hostedObjects are the steps that see what the operator made in the hosted cluster.
-func hostedObjects() []step { return []step{operator{}, metallb{}, operatorPool{}, operatorService{}} }
+func hostedObjects() []step {
+	return []step{operatorSubscription{}, metallb{}, operatorPool{}, operatorService{}}
+}
 
 // hostedPatience is how long a refresh tries to look into the hosted cluster, which in attachment mode need not be reachable.
 const hostedPatience = 5 * time.Second
 
-func (a *attachment) observeHosted(ctx context.Context, r *run) error {
+// look reads what the operator made in the hosted cluster.
+func (a access) look(ctx context.Context, r *run) error {
 	ctx, cancel := context.WithTimeout(ctx, hostedPatience)
 	defer cancel()
-	hosted, _, err := a.access().connect(ctx)
+	hosted, _, err := a.connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -242,7 +258,7 @@ func (a *attachment) Remove(ctx context.Context) (warnings []string, err error) 
 // removeLeftovers removes what an operator that was only switched off leaves in the hosted cluster. Which of it goes by itself
 // differs between versions of the operator: what is there decides.
 func (a *attachment) removeLeftovers(ctx context.Context, r *run) (warnings []string, err error) {
-	if err := a.observeHosted(ctx, r); err != nil {
+	if err := a.access().look(ctx, r); err != nil {
 		return []string{fmt.Sprintf("the hosted cluster could not be read (%v), and the operator may have left the Service %s/%s, "+
 			"the IPAddressPool and L2Advertisement of pool %s, MetalLB/metallb and its Subscription there: kubectl --kubeconfig "+
 			"HOSTED-KUBECONFIG get services,ipaddresspools,l2advertisements,metallbs,subscriptions.operators.coreos.com --all-namespaces",

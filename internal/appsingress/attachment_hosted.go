@@ -10,25 +10,42 @@ import (
 
 // What the operator makes in the hosted cluster carries no marks, and only some of its fields are ours to want.
 
+// operatorSubscription is the Subscription as the operator makes it. What OLM makes of it is not compared: the operator does not look
+// at that, and the CSV that it leaves behind when it deletes a Subscription keeps MetalLB running without another being installed.
+type operatorSubscription struct{ operator }
+
+func (operatorSubscription) drift(r *run) []Difference {
+	ref := subscriptionRef(r.spec)
+	if r.live.subscription == nil {
+		return missing(ref.String(), AffectsOperator)
+	}
+	d := differ{object: ref.String(), live: r.live.subscription}
+	want := subscriptionSpec(r.spec)
+	for _, field := range append(subscriptionFields(), "installPlanApproval") {
+		d.field("spec."+field, want[field], AffectsOperator)
+	}
+	return d.found
+}
+
 // operatorPool is the address pool as the operator makes it.
 type operatorPool struct{ addressPool }
 
 func (operatorPool) drift(r *run) []Difference {
-	pool := named(r.live.pools, r.spec.MetalLB.AddressPoolName)
-	if pool == nil {
-		return missing(poolRef(r.spec).String(), AffectsAddress)
+	var found []Difference
+	if pool := named(r.live.pools, r.spec.MetalLB.AddressPoolName); pool == nil {
+		found = missing(poolRef(r.spec).String(), AffectsAddress)
+	} else if addresses := poolAddresses(pool); !addresspool.EqualSet(r.spec.MetalLB.Range, addresses) {
+		d := differ{object: poolRef(r.spec).String(), live: pool}
+		d.add("spec.addresses", []string{r.spec.MetalLB.RangeText}, addresses, AffectsAddress)
+		found = d.found
 	}
 	advertisement := named(r.live.advertisements, r.spec.MetalLB.L2AdvertisementName)
 	if advertisement == nil {
-		return missing(advertisementRef(r.spec).String(), 0)
+		return append(found, missing(advertisementRef(r.spec).String(), 0)...)
 	}
-	d := differ{object: poolRef(r.spec).String(), live: pool}
-	if addresses := poolAddresses(pool); !addresspool.EqualSet(r.spec.MetalLB.Range, addresses) {
-		d.add("spec.addresses", []string{r.spec.MetalLB.RangeText}, addresses, AffectsAddress)
-	}
-	a := differ{object: advertisementRef(r.spec).String(), live: advertisement}
-	a.field("spec.ipAddressPools", []any{r.spec.MetalLB.AddressPoolName}, 0)
-	return append(d.found, a.found...)
+	d := differ{object: advertisementRef(r.spec).String(), live: advertisement}
+	d.field("spec.ipAddressPools", []any{r.spec.MetalLB.AddressPoolName}, 0)
+	return append(found, d.found...)
 }
 
 // operatorService is the Service as the operator makes it.

@@ -2,7 +2,9 @@ package appsingress
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -115,17 +117,66 @@ func (attachmentObject) present(r *run) []string {
 }
 
 // remove deletes the attachment, whose finalizer has the operator clean the hosted cluster, or switches off the one that was there
-// before: what only we had set in it goes.
+// before.
 func (attachmentObject) remove(ctx context.Context, r *run) error {
-	ref := attachmentRef(r.spec)
+	r.endpoint = reportedEndpoint(r.live.attachment)
 	if r.spec.ownerOf(r.live.attachment) == ours {
-		uid := r.live.attachment.GetUID()
-		return r.deleteFrom(ctx, r.management, ref, uid)
+		return r.deleteAttachment(ctx)
 	}
-	off := ref.Object()
-	off.Object["spec"] = map[string]any{"appsIngress": map[string]any{"enabled": false}}
+	return r.switchOff(ctx)
+}
+
+// deleteAttachment returns when the attachment is gone. Until then the operator says why it is not.
+func (r *run) deleteAttachment(ctx context.Context) error {
+	ref, uid := attachmentRef(r.spec), r.live.attachment.GetUID()
+	err := kube.Retry(ctx, "delete "+ref.String(), func(ctx context.Context) error { return r.management.Delete(ctx, ref, uid) })
+	if err != nil {
+		return err
+	}
+	_, err = r.management.AwaitObject(ctx, ref, "the end of "+ref.String(), func(obj *unstructured.Unstructured) (kube.Verdict, error) {
+		if obj == nil || obj.GetUID() != uid {
+			return kube.Done(), nil
+		}
+		kept := fmt.Sprintf("%s keeps finalizers %s", ref, strings.Join(obj.GetFinalizers(), ", "))
+		if phase, reason, message := reported(obj); phase != "" && phase != PhaseReady {
+			return kube.Pending(string(reason), "%s; the oooi operator says %s, %s: %s", kept, phase, reason, message), nil
+		}
+		return kube.Pending("Finalizing", "%s; the oooi operator has not said why", kept), nil
+	})
+	return err
+}
+
+// switchOff leaves an attachment behind as if it had never been used. What was applied is taken out under another field manager, value
+// by value: an apply of nothing would leave null where only ours was, which the API server refuses. The apply that follows takes off
+// the marks, and with them what makes the object look like ours.
+func (r *run) switchOff(ctx context.Context) error {
+	ref := attachmentRef(r.spec)
+	fields := nulls(desiredAppsIngress(r.spec))
+	fields["enabled"] = false
+	off, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{annotationTouched: nil}},
+		"spec":     map[string]any{"appsIngress": fields},
+	})
+	if err != nil {
+		return fmt.Errorf("build the end of %s: %w", ref, err)
+	}
 	return kube.Retry(ctx, "switch off "+ref.String(), func(ctx context.Context) error {
-		_, err := r.management.Apply(ctx, ref, off, kube.ApplyOptions{Force: true})
+		if _, err := r.management.Patch(ctx, ref, off, touchManager); err != nil {
+			return err
+		}
+		_, err := r.management.Apply(ctx, ref, ref.Object(), kube.ApplyOptions{Force: true})
 		return err
 	})
+}
+
+// nulls is a merge patch that takes out every value.
+func nulls(fields map[string]any) map[string]any {
+	out := map[string]any{}
+	for key, value := range fields {
+		out[key] = nil
+		if nested, ok := value.(map[string]any); ok {
+			out[key] = nulls(nested)
+		}
+	}
+	return out
 }

@@ -2,6 +2,7 @@ package appsingress
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 
 	"golang.org/x/sync/errgroup"
@@ -81,13 +82,21 @@ func (operatorEndpoint) drift(r *run) []Difference {
 	d := differ{object: attachmentRef(r.spec).String(), live: obj}
 	switch {
 	case phase != PhaseReady:
-		d.add("status.appsIngressStatus.phase", string(PhaseReady), string(phase), AffectsAddress)
+		d.add("status.appsIngressStatus.phase", string(PhaseReady), orNone(string(phase)), AffectsAddress)
 	case !r.spec.Fits(reports):
-		d.add("status.appsIngressStatus.externalIP", r.spec.MetalLB.RangeText, reports.String(), AffectsAddress)
+		d.add("status.appsIngressStatus.externalIP", r.spec.MetalLB.RangeText, orNone(reports.String()), AffectsAddress)
 	case !live.IsZero() && live != reports:
-		d.add("status.appsIngressStatus.externalIP", live.String(), reports.String(), AffectsAddress)
+		d.add("status.appsIngressStatus.externalIP", live.String(), orNone(reports.String()), AffectsAddress)
 	}
 	return d.found
+}
+
+// orNone shows an empty text as missing.
+func orNone(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
 }
 
 // operatorPublication waits until the operator has really published: its own status says nothing about that.
@@ -116,12 +125,34 @@ func infraPublish(r *run) (dns, proxy string) {
 	return dns, proxy
 }
 
-// infraBulletins are the Infra's objects as far as this ingress is concerned: the operator's backends are known by host name and
-// port, never by name.
+// infraBulletins are the Infra's objects as far as this ingress is concerned.
 func infraBulletins(r *run) []bulletin {
 	spec := r.spec
 	spec.Publish.DNSServer, spec.Publish.ProxyServer = infraPublish(r)
-	return bulletins(spec)
+	list := bulletins(spec)
+	for i := range list {
+		if list[i].ref.Resource == proxyServerKind() {
+			list[i].entries = operatorBackends(spec)
+		}
+	}
+	return list
+}
+
+// operatorBackends are the two backends as the operator makes them. They are known by host name and port: how the operator calls
+// them differs between its versions. Nobody else has a say in what an Infra publishes, so every backend of the wildcard is ours.
+func operatorBackends(spec Spec) entryList {
+	list := proxyBackends(spec)
+	named := list.want
+	list.owns = func(entry map[string]any) bool { return sameName(entry["hostname"], spec.Domain.Wildcard()) }
+	list.describe = func(entry map[string]any) string { return fmt.Sprintf("%v:%v", entry["hostname"], entry["port"]) }
+	list.want = func(e Endpoint) []map[string]any {
+		backends := named(e)
+		for _, backend := range backends {
+			delete(backend, "name")
+		}
+		return backends
+	}
+	return list
 }
 
 func (operatorPublication) observe(ctx context.Context, r *run) error {
@@ -170,14 +201,18 @@ func (operatorPublication) drift(r *run) []Difference {
 	return found
 }
 
-// remove waits until the operator has withdrawn everything.
+// remove waits until the operator has withdrawn everything that points at the endpoint. The same name may be published for another
+// attachment by then, which this one has shut out until now.
 func (operatorPublication) remove(ctx context.Context, r *run) error {
 	for _, b := range infraBulletins(r) {
 		_, err := r.management.AwaitObject(ctx, b.ref, "the withdrawal from "+b.ref.String(),
 			func(obj *unstructured.Unstructured) (kube.Verdict, error) {
-				if obj != nil {
-					if taken := b.entries.taken(obj); len(taken) > 0 {
-						return kube.Pending(string(ReasonPublicationFailed), "%s still has the entry %s", b.ref, taken[0]), nil
+				if obj == nil {
+					return kube.Done(), nil
+				}
+				for _, entry := range b.entries.own(obj) {
+					if text(entry[b.entries.target]) == r.endpoint.String() {
+						return kube.Pending(string(ReasonPublicationFailed), "%s still has the entry %s", b.ref, b.entries.describe(entry)), nil
 					}
 				}
 				return kube.Done(), nil

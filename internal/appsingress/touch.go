@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
@@ -37,13 +39,14 @@ type toucher struct {
 	started time.Time
 	seeing  atomic.Bool
 	last    atomic.Int64 // when it touched last, in Unix nanoseconds
-	hosted  atomic.Pointer[kube.Cluster]
 }
 
-// newToucher counts the apply that has just been made as a touch.
-func newToucher(r *run, a access) *toucher {
+// newToucher makes a toucher for an attachment that has just been applied. When that changed it, it was a touch.
+func newToucher(r *run, a access, changed bool) *toucher {
 	t := &toucher{r: r, access: a, started: time.Now()}
-	t.last.Store(t.started.UnixNano())
+	if changed {
+		t.last.Store(t.started.UnixNano())
+	}
 	return t
 }
 
@@ -86,7 +89,6 @@ func (t *toucher) look(ctx context.Context) error {
 	if err != nil {
 		return ctx.Err()
 	}
-	t.hosted.Store(hosted)
 	for _, sight := range []func(context.Context) error{
 		func(ctx context.Context) error {
 			return hosted.AwaitList(ctx, nodeKind(), "", "a Ready schedulable worker", schedulableWorker)
@@ -95,7 +97,7 @@ func (t *toucher) look(ctx context.Context) error {
 			return hosted.AwaitServed(ctx, metallbAPI(), "the API "+metallbAPI().String(), poolKind().Resource, metallbKind().Resource)
 		},
 		func(ctx context.Context) error {
-			_, err := hosted.AwaitObject(ctx, serviceRef(t.r.spec), "an address from the pool", t.r.settled)
+			_, err := hosted.AwaitObject(ctx, serviceRef(t.r.spec), "an address from the pool", t.addressed)
 			return err
 		},
 	} {
@@ -112,6 +114,15 @@ func (t *toucher) look(ctx context.Context) error {
 	}
 	t.seeing.Store(false) // what there was to see is seen
 	return nil
+}
+
+// addressed says that the Service is the one that is wanted now, not the one of an earlier pool, and has an address.
+func (t *toucher) addressed(obj *unstructured.Unstructured) (kube.Verdict, error) {
+	pool := t.r.spec.MetalLB.AddressPoolName
+	if obj == nil || obj.GetDeletionTimestamp() != nil || obj.GetAnnotations()[oldMetalLBPrefix+poolAnnotation] != pool {
+		return kube.Pending(string(ReasonWaitingForExternalIP), "there is no Service of pool %s", pool), nil
+	}
+	return t.r.settled(obj)
 }
 
 // remind touches by the schedule while there is nothing to see, and the operator is not done.
@@ -152,27 +163,26 @@ func (t *toucher) finished() bool {
 	return err == nil && verdict.Done
 }
 
-// repaired waits until nothing in the hosted cluster differs any more. Where it cannot be seen, the operator is believed.
+// repaired waits until nothing in the hosted cluster differs any more, nor what the operator reports from it. Where it cannot be seen,
+// the operator is believed.
 func (t *toucher) repaired(ctx context.Context) error {
-	hosted := t.hosted.Load()
-	if hosted == nil {
-		return nil
-	}
-	t.r.hosted = hosted
+	r, steps := t.r, append(hostedObjects(), operatorEndpoint{})
 	return kube.Retry(ctx, "the operator's repair", func(ctx context.Context) error {
-		look, cancel := context.WithTimeout(ctx, hostedPatience)
-		defer cancel()
-		if err := observe(look, t.r, hostedObjects()); err != nil {
-			return nil //nolint:nilerr // it cannot be seen any more
+		if err := t.access.look(ctx, r); err != nil {
+			return nil //nolint:nilerr // it cannot be seen
 		}
-		for _, s := range hostedObjects() {
-			if found := s.drift(t.r); len(found) > 0 {
+		if err := (attachmentObject{}).observe(ctx, r); err != nil {
+			return err
+		}
+		for _, s := range steps {
+			if found := s.drift(r); len(found) > 0 {
 				if err := t.touchAgain(ctx); err != nil {
 					return err
 				}
 				return &unrepairedError{found[0]}
 			}
 		}
+		r.endpoint = reportedEndpoint(r.live.attachment)
 		return nil
 	})
 }

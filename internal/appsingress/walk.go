@@ -53,9 +53,11 @@ func (w *walk) step(ctx context.Context, r *run, s step, do func(context.Context
 
 // finish adds up the time of a step that is gone through in parts.
 func (w *walk) finish(s step, elapsed time.Duration) {
-	if n := len(w.done); n > 0 && w.done[n-1].Name == s.name() {
-		w.done[n-1].Elapsed += elapsed
-		return
+	for i := range w.done {
+		if w.done[i].Name == s.name() {
+			w.done[i].Elapsed += elapsed
+			return
+		}
 	}
 	w.done = append(w.done, StepTime{Name: s.name(), Elapsed: elapsed})
 }
