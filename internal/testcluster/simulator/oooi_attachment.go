@@ -53,6 +53,7 @@ func (o *Oooi) carryOut(ctx context.Context, u *unstructured.Unstructured, spec 
 		if err := hosted.removeAll(ctx, made); err != nil {
 			return o.degraded("HostedClusterAccessFailed", fmt.Errorf("removing what had other names: %w", err), made)
 		}
+		hosted.awaitMetalLBGone(ctx)
 		made = hostedNames{}
 	}
 	ready, err := hosted.hasReadyNode(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -144,4 +145,15 @@ func (h *hostedConnection) removeAll(ctx context.Context, names hostedNames) err
 		}
 	}
 	return nil
+}
+
+// awaitMetalLBGone gives metallb-operator a moment to let its deleted object go, as it is to be made again.
+func (h *hostedConnection) awaitMetalLBGone(ctx context.Context) {
+	const patience = 2 * time.Second
+	for end := time.Now().Add(patience); time.Now().Before(end) && ctx.Err() == nil; wait(ctx, conflictRetry) {
+		_, found, err := lookup(ctx, h.client.Resource(metallbsResource), hostedOperatorNamespace, hostedMetalLB)
+		if err != nil || !found {
+			return
+		}
+	}
 }

@@ -51,11 +51,13 @@ func (o *Oooi) readAttachment(u *unstructured.Unstructured) attachmentSpec {
 		return fallback
 	}
 	s := attachmentSpec{
-		key:           keyOf(u),
-		hostedCluster: types.NamespacedName{Namespace: read("clusters", "hostedClusterRef", "namespace"), Name: read("", "hostedClusterRef", "name")},
-		baseDomain:    read("", "dns", "baseDomain"),
-		domain:        read("", "dns", "clusterName") + "." + read("", "dns", "baseDomain"),
-		apiServer:     read("kube-apiserver", "apiServerService"),
+		key: keyOf(u),
+		hostedCluster: types.NamespacedName{
+			Namespace: read("clusters", "hostedClusterRef", "namespace"), Name: read("", "hostedClusterRef", "name"),
+		},
+		baseDomain: read("", "dns", "baseDomain"),
+		domain:     read("", "dns", "clusterName") + "." + read("", "dns", "baseDomain"),
+		apiServer:  read("kube-apiserver", "apiServerService"),
 		names: hostedNames{
 			pool:             read("", "appsIngress", "metallb", "addressPoolName"),
 			service:          read("oooi-ingress", "appsIngress", "service", "name"),

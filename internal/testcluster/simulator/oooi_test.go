@@ -83,16 +83,34 @@ func (f *fixture) touch(name string) {
 	f.patch(attachments, clusters, name, fmt.Sprintf(`{"metadata":{"annotations":{"touched":%q}}}`, time.Now().Format(time.RFC3339Nano)))
 }
 
-// touchUntil touches an attachment until it is as wanted.
-func (f *fixture) touchUntil(name, what string, want state) *unstructured.Unstructured {
+// touchUntil touches an attachment until it is as wanted, and the operator has looked since the last touch and is idle.
+func (f *fixture) touchUntil(name, what string, want state) {
 	f.t.Helper()
-	return f.eventually(attachments, clusters, name, what, func(u *unstructured.Unstructured) bool {
-		if !want(u) {
-			f.touch(name)
+	const idle = 300 * time.Millisecond // a look takes much less
+	touched := time.Time{}
+	f.eventually(attachments, clusters, name, what, func(u *unstructured.Unstructured) bool {
+		looked := f.lastLook(name)
+		switch {
+		case looked.Before(touched) || time.Since(looked) < idle:
 			return false
+		case !touched.IsZero() && want(u):
+			return true
 		}
-		return true
+		touched = time.Now()
+		f.touch(name)
+		return false
 	})
+}
+
+// lastLook is when the operator last looked at an attachment.
+func (f *fixture) lastLook(name string) time.Time {
+	last := time.Time{}
+	for _, m := range f.Timeline().Moments() {
+		if m.Event == simulator.AttachmentReconciled && m.Object == clusters+"/"+name {
+			last = m.At
+		}
+	}
+	return last
 }
 
 func phase(phase, reason string) state {
@@ -126,6 +144,7 @@ func entry(list, hostname, key, value string) state {
 func record(name, ip string) state {
 	return entry("staticEntries", "*.apps."+name+".clusters.example.com", "ip", ip)
 }
+
 func backends(name, target string) state {
 	return entry("backends", "*.apps."+name+".clusters.example.com", "targetService", target)
 }
@@ -155,8 +174,28 @@ func TestOooiInstallsOneLookAtATime(t *testing.T) {
 	s.subscriptionIs("installed", field(defaultCSV, "status", "installedCSV"))
 	s.steadily(attachments, clusters, "demo", "no look without a touch", phase("Pending", "WaitingForMetalLBCRDs"))
 	s.touch("demo")
-	s.eventually(services, ingressNamespace, "oooi-ingress", "an address", func(u *unstructured.Unstructured) bool { return address(u) == firstOfApps })
+	s.addressIs("oooi-ingress", firstOfApps)
 	s.steadily(attachments, clusters, "demo", "no look without a touch", phase("Pending", "WaitingForExternalIP"))
 	s.touchUntil("demo", "Ready", readyAt(firstOfApps))
 	s.publishedIs("demo", firstOfApps)
+}
+
+func TestOooiFaults(t *testing.T) {
+	s := startOooi(t, simulator.OooiOptions{})
+	s.Oooi.SetFaults(simulator.OooiFaults{Stopped: true})
+	s.create(attachments, attachment("demo"))
+	s.steadily(attachments, clusters, "demo", "no look", phase("", ""))
+	s.Oooi.SetFaults(simulator.OooiFaults{
+		Unpublished: true, Degraded: &simulator.OooiFailure{Attachment: "demo", Reason: "IngressServiceFailed", Message: "refused"},
+	})
+	s.eventually(attachments, clusters, "demo", "Degraded", phase("Degraded", "IngressServiceFailed"))
+	s.Oooi.SetFaults(simulator.OooiFaults{Unpublished: true})
+	s.touchUntil("demo", "Ready", readyAt(firstOfApps))
+	s.steadily(dnsServers, clusters, "vlan-dns", "no record", record("demo", ""))
+	s.Oooi.SetFaults(simulator.OooiFaults{KeepDeleting: true})
+	s.publishedIs("demo", firstOfApps)
+	s.delete(attachments, clusters, "demo")
+	s.steadily(attachments, clusters, "demo", "the finalizer stays", there)
+	s.Oooi.SetFaults(simulator.OooiFaults{})
+	s.eventually(attachments, clusters, "demo", "gone", gone)
 }
