@@ -109,20 +109,26 @@ func (operatorPublication) broken() Reason  { return ReasonPublicationFailed }
 // infraPublish names the DNSServer and the ProxyServer of the Infra; empty where it has none.
 func infraPublish(r *run) (dns, proxy string) {
 	publish := DefaultPublish(r.spec.Infra)
-	enabled := func(component string) bool {
-		if r.live.infra == nil {
-			return true
-		}
-		on, found, _ := unstructured.NestedBool(r.live.infra.Object, "spec", "infraComponents", component, "enabled")
-		return on || !found
-	}
-	if enabled("dns") {
+	if r.publishes("dns", r.live.dnsServer) {
 		dns = publish.DNSServer
 	}
-	if enabled("proxy") {
+	if r.publishes("proxy", r.live.proxyServer) {
 		proxy = publish.ProxyServer
 	}
 	return dns, proxy
+}
+
+// publishes says that the Infra has a component, as far as it says so itself; otherwise what is there tells.
+func (r *run) publishes(component string, obj *unstructured.Unstructured) bool {
+	if r.live.infra == nil {
+		return true
+	}
+	settings, mentioned, _ := unstructured.NestedMap(r.live.infra.Object, "spec", "infraComponents", component)
+	if !mentioned {
+		return obj != nil && owningInfra(obj) == r.spec.Infra
+	}
+	enabled, said := settings["enabled"].(bool)
+	return enabled || !said
 }
 
 // infraBulletins are the Infra's objects as far as this ingress is concerned.
