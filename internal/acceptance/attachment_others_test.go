@@ -161,7 +161,10 @@ func TestAttachmentImport(t *testing.T) {
 	})
 	c.config(w.attached())
 	c.must("import", "-no-color", address, "clusters/demo")
-	c.unchanged()
+	c.must(planFlags("-out=plan")...)
+	if diff := cmp.Diff([]string{"no-op"}, c.planned("plan", address).Actions); diff != "" {
+		t.Errorf("the plan after the import (-want +got):\n%s", diff)
+	}
 	c.destroy()
 	if w.management.get(attachments, "clusters", clusterName) != nil {
 		t.Error("the imported attachment is left")

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/densityops/terraform-provider-oooi/internal/addresspool"
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
@@ -71,9 +72,17 @@ func compareRefs(d *differ, spec Spec) {
 	for _, ref := range sortedKeys(attachmentRefs(spec)) {
 		fields, _ := attachmentRefs(spec)[ref].(map[string]any)
 		for _, field := range sortedKeys(fields) {
-			d.field("spec."+ref+"."+field, fields[field], AffectsAddress)
+			d.fieldOr("spec."+ref+"."+field, fields[field], attachmentDefault(ref, field), AffectsAddress)
 		}
 	}
+}
+
+// attachmentDefault is what the operator takes a reference for that is left out; nil: it cannot be.
+func attachmentDefault(ref, field string) any {
+	if ref == "hostedClusterRef" && field == "namespace" {
+		return DefaultNamespace
+	}
+	return nil
 }
 
 // ensure applies the whole object when this ingress made it, or is about to, and only what concerns it of one that was there before.
@@ -95,17 +104,23 @@ func (attachmentObject) drift(r *run) []Difference {
 	return d.found
 }
 
+// compareAppsIngress takes what an attachment leaves out for the default that the operator takes it for: one that was made by hand
+// says no more than it must.
 func compareAppsIngress(d *differ, spec Spec) {
 	const root = "spec.appsIngress."
+	m, s := spec.MetalLB, spec.Service
 	d.field(root+"enabled", true, AffectsAddress)
-	d.field(root+"metallb.addressPoolName", spec.MetalLB.AddressPoolName, AffectsAddress)
-	d.field(root+"metallb.ipAddressPoolRange", spec.MetalLB.RangeText, AffectsAddress)
-	d.field(root+"metallb.l2AdvertisementName", spec.MetalLB.L2AdvertisementName, 0)
-	d.field(root+"service.name", spec.Service.Name, AffectsAddress)
-	d.field(root+"service.namespace", spec.Service.Namespace, AffectsAddress)
-	d.field(root+"ports.http", int64(spec.Ports.HTTP), AffectsPublication)
-	d.field(root+"ports.https", int64(spec.Ports.HTTPS), AffectsPublication)
-	d.keys(root+"service.labels", anyMap(spec.Service.Labels))
+	d.field(root+"metallb.addressPoolName", m.AddressPoolName, AffectsAddress)
+	addresses, _, _ := unstructured.NestedString(d.live.Object, "spec", "appsIngress", "metallb", "ipAddressPoolRange")
+	if !addresspool.EqualSet(m.Range, []string{addresses}) {
+		d.field(root+"metallb.ipAddressPoolRange", m.RangeText, AffectsAddress)
+	}
+	d.fieldOr(root+"metallb.l2AdvertisementName", m.L2AdvertisementName, DefaultL2AdvertisementName(m.AddressPoolName), 0)
+	d.fieldOr(root+"service.name", s.Name, DefaultServiceName, AffectsAddress)
+	d.fieldOr(root+"service.namespace", s.Namespace, DefaultServiceNamespace, AffectsAddress)
+	d.fieldOr(root+"ports.http", int64(spec.Ports.HTTP), int64(DefaultHTTPPort), AffectsPublication)
+	d.fieldOr(root+"ports.https", int64(spec.Ports.HTTPS), int64(DefaultHTTPSPort), AffectsPublication)
+	d.keys(root+"service.labels", anyMap(s.Labels))
 	d.keys(root+"service.annotations", attachmentAnnotations(spec))
 }
 

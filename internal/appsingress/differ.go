@@ -30,6 +30,15 @@ func (d *differ) field(path string, want any, affects Affects) {
 	d.add(path, want, got, affects)
 }
 
+// fieldOr is field, for one that means a default while it is absent.
+func (d *differ) fieldOr(path string, want, fallback any, affects Affects) {
+	got, _, err := unstructured.NestedFieldNoCopy(d.live.Object, strings.Split(path, ".")...)
+	if err == nil && isEmpty(got) && reflect.DeepEqual(want, fallback) {
+		return
+	}
+	d.field(path, want, affects)
+}
+
 // label compares one label.
 func (d *differ) label(key, want string, affects Affects) {
 	d.entry("metadata.labels", d.live.GetLabels(), key, want, affects)

@@ -61,6 +61,9 @@ func importAttachment(ctx context.Context, management *kube.Cluster, seed Spec) 
 	spec := seed
 	spec.Mode, spec.Infra = ModeAttachment, read("infraRef", "name")
 	spec.HostedCluster = NamespacedName{Namespace: read("hostedClusterRef", "namespace"), Name: read("hostedClusterRef", "name")}
+	if spec.HostedCluster.Namespace == "" {
+		spec.HostedCluster.Namespace = DefaultNamespace
+	}
 	spec.Domain = Domain{ClusterName: read("dns", "clusterName"), BaseDomain: read("dns", "baseDomain")}
 	err = readAppsIngress(&spec, obj, read)
 	return spec, err
