@@ -191,7 +191,9 @@ func TestOooiFaults(t *testing.T) {
 	s.eventually(attachments, clusters, "demo", "Degraded", phase("Degraded", "IngressServiceFailed"))
 	s.Oooi.SetFaults(simulator.OooiFaults{Unpublished: true})
 	s.touchUntil("demo", "Ready", readyAt(firstOfApps))
-	s.steadily(dnsServers, clusters, "vlan-dns", "no record", record("demo", ""))
+	s.steadily(dnsServers, clusters, "vlan-dns", "no record", func(u *unstructured.Unstructured) bool {
+		return u == nil || record("demo", "")(u)
+	})
 	s.Oooi.SetFaults(simulator.OooiFaults{KeepDeleting: true})
 	s.publishedIs("demo", firstOfApps)
 	s.delete(attachments, clusters, "demo")
