@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster/simulator"
 )
 
 // second is another ingress that wants the Service of the first.
@@ -90,49 +92,46 @@ func noPublish(infra string) []change {
 	return []change{unset("publish"), set("infra_ref.name", infra)}
 }
 
-// The mode of an ingress with an Infra is decided when that is known: in the plan, or at apply. An Infra that exists calls for
-// attachment mode, which this version lacks; without Infra and without what would be its own, nothing is published, which is an
-// error and never silence.
+// The mode of an ingress with an Infra is decided when that is known: in the plan, or at apply. Without Infra and without what would
+// be its own, nothing is published, which is an error and never silence. An Infra that appears between plan and apply is in time.
 func TestInfraRef(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, func(s *setup) { s.Oooi = &simulator.OooiOptions{} })
 	w.settled()
 	c := newCLI(t, w.config(noPublish(text("vlam"))...))
 	management, hosted := w.management.requests(), w.hosted.requests()
 	c.fails([]string{"ProxyServer clusters/vlam-proxy does not exist", "There is no Infra vlam either: check infra_ref"}, applyFlags()...)
-
-	c.config(w.config(noPublish(text("vlan"))...))
-	c.must(planFlags("-out=plan")...)
-	if plan := c.planned("plan", address); plan.AfterUnknown["mode"] != true {
-		t.Errorf("without an Infra the plan has mode %v", plan.After["mode"])
-	}
-	w.management.create(infras, "clusters", "vlan", infraSpec())
-	c.fails([]string{"infra_ref", "the Infra vlan exists, which calls for attachment mode", "direct mode only"},
-		"apply", "-input=false", "-no-color", "plan")
-	c.fails([]string{"infra_ref", "the Infra vlan exists, which calls for attachment mode"}, planFlags()...)
 	nothingWritten(t, "by an ingress that is refused", management)
 	nothingWritten(t, "by an ingress that is refused", hosted)
 	if state := c.values(address); state != nil {
 		t.Errorf("the state has %v", state)
 	}
 
-	w.management.delete(infras, "clusters", "vlan")
 	c.config(w.config(noPublish("terraform_data.infra.output")...) + "resource \"terraform_data\" \"infra\" {\n  input = \"vlan\"\n}\n")
-	c.must(planFlags("-out=plan")...)
-	if plan := c.planned("plan", address); plan.AfterUnknown["mode"] != true {
-		t.Errorf("with an Infra that is not known the plan has mode %v", plan.After["mode"])
-	}
-	c.must("apply", "-input=false", "-no-color", "plan")
-	if state := c.values(address); state["mode"] != "direct" || state["external_ip"] != firstIP {
-		t.Errorf("the state has mode %v and external_ip %v", state["mode"], state["external_ip"])
-	}
+	w.decidedAtApply(c, "direct", func() {})
 	if err := w.checkPublished(firstIP, firstIP, 80, 443); err != nil {
 		t.Error(err)
 	}
-	c.unchanged()
+	c.destroy()
+
+	c.config(w.attached())
+	w.decidedAtApply(c, "attachment", w.infra)
+	if err := w.checkInfraPublishes(firstIP, firstIP); err != nil {
+		t.Error(err)
+	}
 	c.destroy()
 }
 
-// infraSpec is what the Infra kind requires.
-func infraSpec() map[string]any {
-	return map[string]any{"networkConfig": map[string]any{"cidr": "198.51.100.0/24"}}
+// decidedAtApply checks a plan that leaves the mode open, and what the apply makes of it.
+func (w *world) decidedAtApply(c *cli, mode string, between func()) {
+	w.t.Helper()
+	c.must(planFlags("-out=plan")...)
+	if plan := c.planned("plan", address); plan.AfterUnknown["mode"] != true {
+		w.t.Errorf("the plan has mode %v", plan.After["mode"])
+	}
+	between()
+	c.must("apply", "-input=false", "-no-color", "plan")
+	if state := c.values(address); state["mode"] != mode || state["external_ip"] != firstIP {
+		w.t.Errorf("the state has mode %v and external_ip %v", state["mode"], state["external_ip"])
+	}
+	c.unchanged()
 }

@@ -99,14 +99,7 @@ func (w *world) occupied() {
 		w.t.Fatal(err)
 	}
 	w.hosted.create(pools, "openshift-operators", "theirs", map[string]any{"addresses": []any{"198.51.100.150-198.51.100.159"}})
-	w.management.create(infras, "clusters", "vlan100", map[string]any{
-		"networkConfig": map[string]any{"cidr": "198.51.100.0/24", "gateway": "198.51.100.1"},
-		"infraComponents": map[string]any{
-			"dhcp":  map[string]any{"serverIP": "198.51.100.2", "rangeStart": "198.51.100.50", "rangeEnd": "198.51.100.99"},
-			"dns":   map[string]any{"serverIP": "198.51.100.3"},
-			"proxy": map[string]any{"serverIP": "198.51.100.4"},
-		},
-	})
+	w.management.create(infras, "clusters", "vlan100", infraSpec())
 	neighbour := map[string]any{
 		"infraRef": map[string]any{"name": "vlan100"}, "hostedClusterRef": map[string]any{"name": "neighbour"},
 		"dns": map[string]any{"clusterName": "neighbour", "baseDomain": baseDomain},
@@ -115,4 +108,16 @@ func (w *world) occupied() {
 		}},
 	}
 	w.management.create(attachments, "clusters", "neighbour", neighbour)
+}
+
+// infraSpec is a VLAN with everything that a range can collide with.
+func infraSpec() map[string]any {
+	return map[string]any{
+		"networkConfig": map[string]any{"cidr": "198.51.100.0/24", "gateway": "198.51.100.1"},
+		"infraComponents": map[string]any{
+			"dhcp":  map[string]any{"serverIP": "198.51.100.2", "rangeStart": "198.51.100.50", "rangeEnd": "198.51.100.99"},
+			"dns":   map[string]any{"serverIP": "198.51.100.3"},
+			"proxy": map[string]any{"serverIP": "198.51.100.4"},
+		},
+	}
 }

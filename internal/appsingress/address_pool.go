@@ -65,8 +65,8 @@ func (a addressPool) refuse(ctx context.Context, r *run) error {
 	pool := named(r.live.pools, r.spec.MetalLB.AddressPoolName)
 	advertisement := named(r.live.advertisements, r.spec.MetalLB.L2AdvertisementName)
 	return errors.Join(
-		r.refuseForeign(ctx, poolRef(r.spec), desiredPool(r.spec), pool),
-		r.refuseForeign(ctx, advertisementRef(r.spec), desiredAdvertisement(r.spec), advertisement),
+		r.refuseForeign(ctx, r.hosted, poolRef(r.spec), desiredPool(r.spec), pool),
+		r.refuseForeign(ctx, r.hosted, advertisementRef(r.spec), desiredAdvertisement(r.spec), advertisement),
 		a.refuseOverlap(r),
 	)
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/densityops/terraform-provider-oooi/internal/addresspool"
@@ -24,12 +25,16 @@ type Findings struct {
 func Check(ctx context.Context, management *kube.Cluster, clusters *kube.Clusters, spec Spec) (Findings, error) {
 	r := &run{spec: spec, management: management}
 	looks := []func(context.Context) (Findings, error){
-		r.checkPublication,
 		r.checkVLAN,
 		func(ctx context.Context) (Findings, error) { return r.checkPools(ctx, clusters) },
 	}
+	if spec.Mode == ModeAttachment {
+		r.spec = asOperator(spec)
+	} else {
+		looks = append(looks, r.checkPublication)
+	}
 	found := make([]Findings, len(looks))
-	group, ctx := siblings(ctx)
+	var group errgroup.Group // one that fails must not cancel the others
 	for i, look := range looks {
 		group.Go(func() (err error) {
 			found[i], err = look(ctx)
@@ -153,9 +158,17 @@ func (r *run) checkPools(ctx context.Context, clusters *kube.Clusters) (Findings
 	if err != nil {
 		return Findings{}, err
 	}
+	var made string // by the operator, for this ingress: it is on its way out when another is wanted
+	if r.spec.Mode == ModeAttachment {
+		current, err := find(ctx, r.management, attachmentRef(r.spec))
+		if err != nil {
+			return Findings{}, err
+		}
+		made = appliedPool(current)
+	}
 	var found Findings
 	for i := range pools {
-		if madeByProvider(&pools[i]) || pools[i].GetName() == r.spec.MetalLB.AddressPoolName {
+		if name := pools[i].GetName(); madeByProvider(&pools[i]) || name == r.spec.MetalLB.AddressPoolName || name == made {
 			continue
 		}
 		if overlap := r.overlap(&pools[i], hosted); overlap != nil {
@@ -163,4 +176,13 @@ func (r *run) checkPools(ctx context.Context, clusters *kube.Clusters) (Findings
 		}
 	}
 	return found, nil
+}
+
+// appliedPool is the pool that the operator has made for an attachment.
+func appliedPool(attachment *unstructured.Unstructured) string {
+	if attachment == nil {
+		return ""
+	}
+	name, _, _ := unstructured.NestedString(attachment.Object, "status", "appsIngressStatus", "appliedAddressPoolName")
+	return name
 }

@@ -30,6 +30,15 @@ func (d *differ) field(path string, want any, affects Affects) {
 	d.add(path, want, got, affects)
 }
 
+// fieldOr is field, for one that means a default while it is absent.
+func (d *differ) fieldOr(path string, want, fallback any, affects Affects) {
+	got, _, err := unstructured.NestedFieldNoCopy(d.live.Object, strings.Split(path, ".")...)
+	if err == nil && isEmpty(got) && reflect.DeepEqual(want, fallback) {
+		return
+	}
+	d.field(path, want, affects)
+}
+
 // label compares one label.
 func (d *differ) label(key, want string, affects Affects) {
 	d.entry("metadata.labels", d.live.GetLabels(), key, want, affects)
@@ -47,6 +56,16 @@ func (d *differ) entry(path string, live map[string]string, key, want string, af
 		d.add(field, want, nil, affects)
 	case got != want:
 		d.add(field, want, got, affects)
+	}
+}
+
+// keys compares the keys of a map that are wanted, and no other.
+func (d *differ) keys(path string, want map[string]any) {
+	live, _, _ := unstructured.NestedMap(d.live.Object, strings.Split(path, ".")...)
+	for _, key := range sortedKeys(want) {
+		if !reflect.DeepEqual(live[key], want[key]) {
+			d.add(path+"["+key+"]", want[key], live[key], 0)
+		}
 	}
 }
 

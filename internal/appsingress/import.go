@@ -20,6 +20,9 @@ import (
 //
 // Errors say what could not be found and which part of the import id would tell it.
 func Import(ctx context.Context, management *kube.Cluster, clusters *kube.Clusters, seed Spec) (Spec, error) {
+	if spec, err := importAttachment(ctx, management, seed); spec.Mode == ModeAttachment || err != nil {
+		return spec, err
+	}
 	i := importer{run: &run{spec: seed, management: management}}
 	a := access{management: management, clusters: clusters, spec: seed}
 	hosted, hostedCluster, err := a.connect(ctx)
@@ -36,6 +39,71 @@ func Import(ctx context.Context, management *kube.Cluster, clusters *kube.Cluste
 		return Spec{}, err
 	}
 	return i.run.spec, nil
+}
+
+// importAttachment describes the ingress of an attachment of that name, if there is one that is enabled and the seed does not say
+// that direct mode is meant.
+func importAttachment(ctx context.Context, management *kube.Cluster, seed Spec) (Spec, error) {
+	if seed.Infra != "" || seed.Service.Name != "" || seed.Access != (Access{}) {
+		return Spec{}, nil
+	}
+	obj, err := find(ctx, management, attachmentRef(seed))
+	if err != nil || obj == nil {
+		return Spec{}, err
+	}
+	read := func(fields ...string) string {
+		value, _, _ := unstructured.NestedString(obj.Object, append([]string{"spec"}, fields...)...)
+		return value
+	}
+	if enabled, _, _ := unstructured.NestedBool(obj.Object, "spec", "appsIngress", "enabled"); !enabled {
+		return Spec{}, nil
+	}
+	spec := seed
+	spec.Mode, spec.Infra = ModeAttachment, read("infraRef", "name")
+	spec.HostedCluster = NamespacedName{Namespace: read("hostedClusterRef", "namespace"), Name: read("hostedClusterRef", "name")}
+	if spec.HostedCluster.Namespace == "" {
+		spec.HostedCluster.Namespace = DefaultNamespace
+	}
+	spec.Domain = Domain{ClusterName: read("dns", "clusterName"), BaseDomain: read("dns", "baseDomain")}
+	err = readAppsIngress(&spec, obj, read)
+	return spec, err
+}
+
+// readAppsIngress takes over what an attachment says of its apps ingress, with the defaults of the feature.
+func readAppsIngress(spec *Spec, obj *unstructured.Unstructured, read func(...string) string) (err error) {
+	or := func(value, fallback string) string {
+		if value == "" {
+			return fallback
+		}
+		return value
+	}
+	m, s := &spec.MetalLB, &spec.Service
+	m.AddressPoolName = read("appsIngress", "metallb", "addressPoolName")
+	m.RangeText = read("appsIngress", "metallb", "ipAddressPoolRange")
+	m.L2AdvertisementName = or(read("appsIngress", "metallb", "l2AdvertisementName"), DefaultL2AdvertisementName(m.AddressPoolName))
+	if m.Range, err = addresspool.Parse(m.RangeText); err != nil {
+		return &NotImportableError{Seen: fmt.Sprintf("%s: %v", attachmentRef(*spec), err)}
+	}
+	s.Name = or(read("appsIngress", "service", "name"), DefaultServiceName)
+	s.Namespace = or(read("appsIngress", "service", "namespace"), DefaultServiceNamespace)
+	s.Labels, _, _ = unstructured.NestedStringMap(obj.Object, "spec", "appsIngress", "service", "labels")
+	annotations, _, _ := unstructured.NestedStringMap(obj.Object, "spec", "appsIngress", "service", "annotations")
+	for key, value := range annotations {
+		if slices.Contains(ReservedServiceAnnotations(), key) {
+			continue
+		}
+		s.Annotations = set(s.Annotations, key, value)
+	}
+	pinned := &unstructured.Unstructured{Object: map[string]any{}}
+	pinned.SetAnnotations(annotations)
+	s.LoadBalancerIP = pinnedAddress(pinned)
+	spec.Ports = Ports{HTTP: DefaultHTTPPort, HTTPS: DefaultHTTPSPort}
+	for field, port := range map[string]*int32{"http": &spec.Ports.HTTP, "https": &spec.Ports.HTTPS} {
+		if value, found, _ := unstructured.NestedInt64(obj.Object, "spec", "appsIngress", "ports", field); found {
+			*port = number(value)
+		}
+	}
+	return nil
 }
 
 // importer fills in the spec of its run, part by part.

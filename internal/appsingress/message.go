@@ -11,6 +11,8 @@ import (
 func ReadyMessage(spec Spec, e Endpoint) string {
 	text := fmt.Sprintf("%s is served at %s", spec.Domain.Wildcard(), e)
 	switch p := spec.Publish; {
+	case spec.Mode == ModeAttachment:
+		text += ", published by oooi for Infra " + spec.Infra
 	case p.DNSServer != "" && p.ProxyServer != "":
 		text += fmt.Sprintf(", published in DNSServer %s and ProxyServer %s", p.DNSServer, p.ProxyServer)
 	case p.DNSServer != "":

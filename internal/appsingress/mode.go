@@ -2,18 +2,14 @@ package appsingress
 
 import (
 	"context"
-	"errors"
 
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
-// ErrAttachmentUnavailable is every call of a driver for ModeAttachment: this version has none.
-var ErrAttachmentUnavailable = errors.New("attachment mode is not available in this version")
-
 // New is the driver of the spec's mode. previous is what was wanted before, on update, and nil otherwise.
 func New(management *kube.Cluster, clusters *kube.Clusters, spec Spec, previous *Spec) Driver {
 	if spec.Mode == ModeAttachment {
-		return unavailable{}
+		return &attachment{spec: asOperator(spec), management: management, clusters: clusters}
 	}
 	return &direct{spec: spec, previous: previous, management: management, clusters: clusters}
 }
@@ -37,10 +33,11 @@ func ResolveMode(ctx context.Context, management *kube.Cluster, spec Spec) (mode
 	return ModeDirect, false, nil
 }
 
-type unavailable struct{}
-
-func (unavailable) Ensure(context.Context) (Status, error) { return Status{}, ErrAttachmentUnavailable }
-func (unavailable) Observe(context.Context) (Status, error) {
-	return Status{}, ErrAttachmentUnavailable
+// asOperator fills in what attachment mode leaves to the operator, as the operator has it.
+func asOperator(spec Spec) Spec {
+	spec.MetalLB.Namespace, spec.MetalLB.Install = DefaultMetalLBNamespace, true
+	spec.MetalLB.Subscription = Subscription{
+		Channel: DefaultChannel, Source: DefaultSource, SourceNamespace: DefaultSourceNamespace, Package: DefaultPackage,
+	}
+	return spec
 }
-func (unavailable) Remove(context.Context) ([]string, error) { return nil, ErrAttachmentUnavailable }

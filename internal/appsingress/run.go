@@ -2,6 +2,7 @@ package appsingress
 
 import (
 	"context"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +22,8 @@ type run struct {
 	endpoint Endpoint // the endpoint that fits; zero until there is one
 	// held is the address that a change of pool must not lose. While it is set the Service is pinned to it.
 	held Endpoint
+	// seen is the attachment as last read, for who works beside the steps.
+	seen atomic.Pointer[unstructured.Unstructured]
 	// foreignPools is the number of pools that others have in MetalLB's namespace, asked once by the first removal that needs it.
 	foreignPools *int
 }
@@ -33,6 +36,8 @@ type live struct {
 	pools          []unstructured.Unstructured // all of MetalLB's namespace
 	advertisements []unstructured.Unstructured // all of MetalLB's namespace
 	service        *unstructured.Unstructured
+	infra          *unstructured.Unstructured
+	attachment     *unstructured.Unstructured
 	dnsServer      *unstructured.Unstructured
 	proxyServer    *unstructured.Unstructured
 }
@@ -117,14 +122,14 @@ func without(items []unstructured.Unstructured, name string) []unstructured.Unst
 // put writes an object that belongs to this ingress alone: it is created when absent, its fields are taken back when ours, and
 // it is refused when it is somebody else's, unless it may be adopted.
 func (r *run) put(ctx context.Context, ref kube.Ref, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	return r.write(ctx, ref, desired, func(current *unstructured.Unstructured) (keep bool, err error) {
-		return false, r.refuseForeign(ctx, ref, desired, current)
+	return r.write(ctx, r.hosted, ref, desired, func(current *unstructured.Unstructured) (keep bool, err error) {
+		return false, r.refuseForeign(ctx, r.hosted, ref, desired, current)
 	})
 }
 
 // share makes sure of an object that many ingresses may use: somebody else's is used as it is.
 func (r *run) share(ctx context.Context, ref kube.Ref, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	return r.write(ctx, ref, desired, func(current *unstructured.Unstructured) (keep bool, err error) {
+	return r.write(ctx, r.hosted, ref, desired, func(current *unstructured.Unstructured) (keep bool, err error) {
 		return ownerOf(current, r.spec.ID()) == foreign, nil
 	})
 }
@@ -132,23 +137,23 @@ func (r *run) share(ctx context.Context, ref kube.Ref, desired *unstructured.Uns
 // write looks at what is there right before it writes, and asks judge whether to keep that as it is, or not to write at all. Beside
 // an error it returns what it has seen last: an earlier try may have arrived, though its answer has not.
 func (r *run) write(
-	ctx context.Context, ref kube.Ref, desired *unstructured.Unstructured,
+	ctx context.Context, c *kube.Cluster, ref kube.Ref, desired *unstructured.Unstructured,
 	judge func(current *unstructured.Unstructured) (keep bool, err error),
 ) (*unstructured.Unstructured, error) {
 	var written *unstructured.Unstructured
 	err := kube.Retry(ctx, "write "+ref.String(), func(ctx context.Context) error {
-		current, err := find(ctx, r.hosted, ref)
+		current, err := find(ctx, c, ref)
 		if err != nil {
 			return err
 		}
-		if current, err = r.outlive(ctx, ref, current); err != nil {
+		if current, err = outlive(ctx, c, ref, current); err != nil {
 			return err
 		}
 		written = current
 		if keep, err := judge(current); keep || err != nil {
 			return err
 		}
-		applied, err := r.apply(ctx, ref, desired, current)
+		applied, err := r.apply(ctx, c, ref, desired, current)
 		if err == nil {
 			written = applied
 		}
@@ -160,12 +165,12 @@ func (r *run) write(
 // apply is a server-side apply of the desired object with our marks. On what is ours (current is not nil) it takes fields back
 // by force: a hand edit moves ownership, and would otherwise turn every repair into a conflict.
 func (r *run) apply(
-	ctx context.Context, ref kube.Ref, desired, current *unstructured.Unstructured,
+	ctx context.Context, c *kube.Cluster, ref kube.Ref, desired, current *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
 	owner := r.spec.ownerOf(current)
 	obj := desired.DeepCopy()
 	mark(obj, r.spec.ID(), owner == adopted || owner == foreign)
-	written, err := r.hosted.Apply(ctx, ref, obj, kube.ApplyOptions{Force: current != nil})
+	written, err := c.Apply(ctx, ref, obj, kube.ApplyOptions{Force: current != nil})
 	if kube.IsNotFound(err) && ref.Resource.GroupVersion() == metallbAPI() {
 		return nil, &notYetServedError{err}
 	}
@@ -173,32 +178,34 @@ func (r *run) apply(
 }
 
 // outlive waits until an object that is being deleted is gone, and then answers nil.
-func (r *run) outlive(
-	ctx context.Context, ref kube.Ref, current *unstructured.Unstructured,
+func outlive(
+	ctx context.Context, c *kube.Cluster, ref kube.Ref, current *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
 	if current == nil || current.GetDeletionTimestamp() == nil {
 		return current, nil
 	}
-	err := r.hosted.AwaitGone(ctx, ref, current.GetUID(), "the end of the deleted "+ref.String())
+	err := c.AwaitGone(ctx, ref, current.GetUID(), "the end of the deleted "+ref.String())
 	return nil, err
 }
 
-// refuseForeign is the error for an object of the hosted cluster that is not ours to write.
-func (r *run) refuseForeign(ctx context.Context, ref kube.Ref, desired, current *unstructured.Unstructured) error {
+// refuseForeign is the error for an object that is not ours to write.
+func (r *run) refuseForeign(
+	ctx context.Context, c *kube.Cluster, ref kube.Ref, desired, current *unstructured.Unstructured,
+) error {
 	if r.spec.ownerOf(current) != foreign || r.mayAdopt(current) {
 		return nil
 	}
-	refusal := &OwnershipError{Cluster: r.hosted.String(), Object: ref.String(), Owner: current.GetAnnotations()[annotationIngress]}
+	refusal := &OwnershipError{Cluster: c.String(), Object: ref.String(), Owner: current.GetAnnotations()[annotationIngress]}
 	if refusal.Owner == "" {
-		refusal.Conflicts = r.conflicts(ctx, ref, desired)
+		refusal.Conflicts = conflicts(ctx, c, ref, desired)
 	}
 	return refusal
 }
 
 // conflicts are the fields of somebody else's object that are not as desired: an apply without force would be refused for them.
 // They only make the refusal clearer, so not being able to ask is no error.
-func (r *run) conflicts(ctx context.Context, ref kube.Ref, desired *unstructured.Unstructured) []kube.FieldConflict {
-	_, err := r.hosted.Apply(ctx, ref, desired, kube.ApplyOptions{DryRun: true})
+func conflicts(ctx context.Context, c *kube.Cluster, ref kube.Ref, desired *unstructured.Unstructured) []kube.FieldConflict {
+	_, err := c.Apply(ctx, ref, desired, kube.ApplyOptions{DryRun: true})
 	return kube.IsApplyConflict(err)
 }
 
@@ -221,13 +228,17 @@ func (r *run) removeOwned(ctx context.Context, ref kube.Ref, current *unstructur
 }
 
 func (r *run) delete(ctx context.Context, ref kube.Ref, uid types.UID) error {
+	return r.deleteFrom(ctx, r.hosted, ref, uid)
+}
+
+func (r *run) deleteFrom(ctx context.Context, c *kube.Cluster, ref kube.Ref, uid types.UID) error {
 	err := kube.Retry(ctx, "delete "+ref.String(), func(ctx context.Context) error {
-		return r.hosted.Delete(ctx, ref, uid)
+		return c.Delete(ctx, ref, uid)
 	})
 	if err != nil {
 		return err
 	}
-	return r.hosted.AwaitGone(ctx, ref, uid, "the end of "+ref.String())
+	return c.AwaitGone(ctx, ref, uid, "the end of "+ref.String())
 }
 
 // release takes our marks off an object that stays.

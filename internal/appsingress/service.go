@@ -56,7 +56,7 @@ func (service) observe(ctx context.Context, r *run) error {
 
 func (service) refuse(ctx context.Context, r *run) error {
 	desired := desiredService(r.spec, r.spec.MetalLB.AddressPoolName, r.pin())
-	return r.refuseForeign(ctx, serviceRef(r.spec), desired, r.live.service)
+	return r.refuseForeign(ctx, r.hosted, serviceRef(r.spec), desired, r.live.service)
 }
 
 func routerSelector() map[string]any { return map[string]any{routerSelectorKey: "default"} }
@@ -164,7 +164,7 @@ func renumberPorts(ctx context.Context, r *run, desired *unstructured.Unstructur
 		return nil
 	}
 	change := func(obj *unstructured.Unstructured) (bool, error) {
-		if err := r.refuseForeign(ctx, serviceRef(r.spec), desired, obj); err != nil {
+		if err := r.refuseForeign(ctx, r.hosted, serviceRef(r.spec), desired, obj); err != nil {
 			return false, err
 		}
 		return renumber(obj, desired), nil

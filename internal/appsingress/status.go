@@ -45,6 +45,9 @@ type Status struct {
 	ProxyBackends []ProxyBackend
 	InstalledCSV  string
 	Drift         []Difference
+
+	// Unseen says why the hosted cluster could not be looked into, where that is no error; empty: it was.
+	Unseen string
 }
 
 // Endpoint is where the ingress is reached: an IP or a host name, never both. The zero value is no endpoint.

@@ -45,6 +45,7 @@ const (
 	StepService     = "service"
 	StepEndpoint    = "endpoint"
 	StepPublication = "publication"
+	StepAttachment  = "attachment"
 )
 
 // nothing is a step that reads, refuses, finds and removes nothing: what a step needs not say it takes from here.

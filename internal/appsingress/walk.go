@@ -51,9 +51,11 @@ func (w *walk) step(ctx context.Context, r *run, s step, do func(context.Context
 
 // finish adds up the time of a step that is gone through in parts.
 func (w *walk) finish(s step, elapsed time.Duration) {
-	if n := len(w.done); n > 0 && w.done[n-1].Name == s.name() {
-		w.done[n-1].Elapsed += elapsed
-		return
+	for i := range w.done {
+		if w.done[i].Name == s.name() {
+			w.done[i].Elapsed += elapsed
+			return
+		}
 	}
 	w.done = append(w.done, StepTime{Name: s.name(), Elapsed: elapsed})
 }
@@ -69,7 +71,8 @@ func (w *walk) refused(ctx context.Context, r *run, s step, err error) error {
 }
 
 func (w *walk) failAfter(ctx context.Context, r *run, s step, elapsed time.Duration, err error) error {
-	story := &StepError{Of: len(w.steps), Name: s.name(), Elapsed: elapsed, Done: w.done, Unseen: r.hosted == nil, Err: err}
+	operated := r.spec.Mode == ModeAttachment // then it is the operator who looks into the hosted cluster
+	story := &StepError{Of: len(w.steps), Name: s.name(), Elapsed: elapsed, Done: w.done, Unseen: r.hosted == nil && !operated, Err: err}
 	if n := len(w.done); n > 0 && w.done[n-1].Name == s.name() { // it was gone through in parts
 		story.Done, story.Elapsed = w.done[:n-1], elapsed+w.done[n-1].Elapsed
 	}
@@ -85,11 +88,13 @@ func (w *walk) failAfter(ctx context.Context, r *run, s step, elapsed time.Durat
 	if unended(err) {
 		story.Last = last.String()
 	}
-	if subject := s.subject(r); subject.Name != "" && r.hosted != nil {
+	switch subject := s.subject(r); {
+	case operated:
+		story.Object = fmt.Sprintf("%s in the %s", attachmentRef(r.spec), r.management)
+	case subject.Name != "" && r.hosted != nil:
 		story.Object = fmt.Sprintf("%s in the %s", subject, r.hosted)
 		story.Events = eventsOf(ctx, r.hosted, subject, err)
-	}
-	if r.hosted == nil && !r.spec.HostedCluster.IsZero() {
+	case r.hosted == nil && !r.spec.HostedCluster.IsZero():
 		story.Object = fmt.Sprintf("HostedCluster %s in the %s", r.spec.HostedCluster, r.management)
 	}
 	w.failed = failureOf(s, err, last)

@@ -24,6 +24,7 @@ type change struct {
 	unknownRange bool // the range or the pinned address is not known yet
 	publication  bool // ports, or where it is published
 	operator     bool // how the operator is installed
+	remade       bool // the oooi operator deletes everything and makes it again
 }
 
 func newChange(ctx context.Context, prior, planned appsIngressModel, drift appsingress.Affects) (change, diag.Diagnostics) {
@@ -45,6 +46,7 @@ func newChange(ctx context.Context, prior, planned appsIngressModel, drift appsi
 		publication: !planned.Ports.Equal(prior.Ports) || !planned.Publish.Equal(prior.Publish),
 		operator: metallb.Unknown || !metallb.Value.Install.Equal(priorMetalLB.Value.Install) ||
 			!metallb.Value.Subscription.Equal(priorMetalLB.Value.Subscription),
+		remade: isAttachment(planned.Mode) && !metallb.Value.AddressPoolName.Equal(priorMetalLB.Value.AddressPoolName),
 	}, diags
 }
 
@@ -70,6 +72,7 @@ func causes() []cause {
 		{"the range or the pinned address is unknown", func(c change) bool { return c.unknownRange }, address},
 		{"the address does not fit the range or the pin", func(c change) bool { return !c.spec.Fits(c.endpoint) }, address},
 		{"drift of what decides the address", func(c change) bool { return c.drift&appsingress.AffectsAddress != 0 }, address},
+		{"another pool name, in attachment mode", func(c change) bool { return c.remade }, append(address, operator...)},
 		{"other ports or another place of publication", func(c change) bool { return c.publication }, published},
 		{"drift of the publication", func(c change) bool { return c.drift&appsingress.AffectsPublication != 0 }, published},
 		{"another way of installing the operator", func(c change) bool { return c.operator }, operator},

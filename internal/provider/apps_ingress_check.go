@@ -40,7 +40,7 @@ func (m appsIngressModel) checkable(ctx context.Context) bool {
 	unknown := m.Name.IsUnknown() || m.Namespace.IsUnknown() || m.InfraRef.IsUnknown() || m.DNS.IsUnknown() ||
 		m.HostedClusterAccess.IsUnknown() || hosted.Unknown || hosted.Value.Name.IsUnknown() || hosted.Value.Namespace.IsUnknown() ||
 		metallb.Unknown || metallb.Value.IPAddressPoolRange.IsUnknown() || metallb.Value.AddressPoolName.IsUnknown()
-	return !unknown && !isAttachment(m.Mode) && !diags.HasError()
+	return !unknown && !diags.HasError()
 }
 
 // sameChecks says that an update leaves everything a check looks at as it is.

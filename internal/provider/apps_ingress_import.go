@@ -138,19 +138,22 @@ func (m *appsIngressModel) describe(ctx context.Context, spec appsingress.Spec) 
 		ClusterName: types.StringValue(spec.Domain.ClusterName), BaseDomain: types.StringValue(spec.Domain.BaseDomain),
 	}, &diags)
 	m.Ports = pack(ctx, m.Ports, portsModel{HTTP: types.Int32Value(spec.Ports.HTTP), HTTPS: types.Int32Value(spec.Ports.HTTPS)}, &diags)
-	m.describeMetalLB(ctx, spec.MetalLB, &diags)
+	m.describeMetalLB(ctx, spec, &diags)
 	m.describeService(ctx, spec.Service, &diags)
 	return diags
 }
 
-func (m *appsIngressModel) describeMetalLB(ctx context.Context, metallb appsingress.MetalLB, diags *diag.Diagnostics) {
+func (m *appsIngressModel) describeMetalLB(ctx context.Context, spec appsingress.Spec, diags *diag.Diagnostics) {
+	metallb := spec.MetalLB
 	value := open[metalLBModel](ctx, m.MetalLB, diags).Value
 	value.AddressPoolName = types.StringValue(metallb.AddressPoolName)
 	value.IPAddressPoolRange = types.StringValue(metallb.RangeText)
 	value.L2AdvertisementName = types.StringValue(metallb.L2AdvertisementName)
-	value.AutoAssign = types.BoolValue(metallb.AutoAssign)
-	value.Namespace = types.StringValue(metallb.Namespace)
-	value.Install = types.BoolValue(metallb.Install)
+	if spec.Mode == appsingress.ModeDirect {
+		value.AutoAssign = types.BoolValue(metallb.AutoAssign)
+		value.Namespace = types.StringValue(metallb.Namespace)
+		value.Install = types.BoolValue(metallb.Install)
+	}
 	value.LoadBalancerClass = orNull(metallb.LoadBalancerClass)
 	if s := metallb.Subscription; metallb.Install {
 		value.Subscription = pack(ctx, value.Subscription, subscriptionModel{
@@ -169,7 +172,7 @@ func (m *appsIngressModel) describeService(ctx context.Context, service appsingr
 		Annotations:           textMap(ctx, service.Annotations, diags),
 		Labels:                textMap(ctx, service.Labels, diags),
 		LoadBalancerIP:        addressValue(service.LoadBalancerIP),
-		ExternalTrafficPolicy: types.StringValue(service.ExternalTrafficPolicy),
+		ExternalTrafficPolicy: orNull(service.ExternalTrafficPolicy),
 	}, diags)
 }
 

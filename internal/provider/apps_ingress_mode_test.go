@@ -70,24 +70,33 @@ func TestModeUnreadableAtApply(t *testing.T) {
 	wantCalls(t, w)
 }
 
-// An Infra that is made in the same apply is there by then.
+// An Infra that exists calls for attachment mode. What only direct mode knows is null there, and refused when it is set.
 func TestInfraExists(t *testing.T) {
 	t.Parallel()
-	refused := regexp.MustCompile(`(?s)infra_ref: the Infra vlan100 exists, which calls for attachment mode`)
+	refused := regexp.MustCompile(`(?s)publish:\s+it\s+is\s+set,\s+and\s+the\s+oooi\s+operator`)
 	w := newWorld()
 	w.mode = appsingress.ModeAttachment
 	terraformTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
-			{Config: ingress(withInfra, `publish = `), PlanOnly: true, ExpectError: refused},
-			{
-				Config:      ingress(`mode = "attachment"`, withInfra, `publish = `),
-				ExpectError: regexp.MustCompile(`(?s)mode: it is\s+"attachment"`),
-			},
+			{Config: ingress(withInfra), PlanOnly: true, ExpectError: refused},
+			{Config: ingress(`mode = "attachment"`, withInfra), ExpectError: refused},
+			{Config: ingress(`mode = "attachment"`, `publish = `), ExpectError: regexp.MustCompile(`infra_ref:\s+it\s+is\s+not\s+set`)},
 			// Said explicitly, direct mode is not asked about: the driver refuses what it must.
 			{Config: ingress(`mode = "direct"`, withInfra), ConfigStateChecks: []statecheck.StateCheck{text("direct", "mode")}},
 			// The mode of an ingress stays.
 			{Config: ingress(withInfra), ConfigPlanChecks: emptyPlan()},
+			{
+				Config: ingress(`mode = "attachment"`, withInfra, `publish = `),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction(testAddress, plancheck.ResourceActionDestroyBeforeCreate),
+				}},
+				ConfigStateChecks: []statecheck.StateCheck{
+					text("attachment", "mode"), null("publish"), null("metallb", "auto_assign"), null("metallb", "namespace"),
+					null("metallb", "install"), null("metallb", "subscription"), null("service", "external_traffic_policy"),
+				},
+			},
+			{Config: ingress(withInfra, `publish = `), ConfigPlanChecks: emptyPlan()},
 		},
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -149,7 +148,9 @@ func (r *appsIngressResource) decideMode(ctx context.Context, config tfsdk.Confi
 	case err != nil:
 		diags.Append(modeUnread(err))
 	case mode == appsingress.ModeAttachment:
-		diags.Append(attachmentModeMissing(path.Root("infra_ref"), "the Infra "+spec.Infra+" exists"))
+		opened, d := openConfig(ctx, *m)
+		diags.Append(d...)
+		diags.Append(opened.attachmentOptions()...)
 	}
 	if diags.HasError() {
 		return diags

@@ -120,7 +120,10 @@ func (r *appsIngressResource) resolveMode(ctx context.Context, m *appsIngressMod
 	case !known:
 		m.Mode = types.StringUnknown()
 	case mode == appsingress.ModeAttachment:
-		diags.Append(attachmentModeMissing(path.Root("infra_ref"), "the Infra "+spec.Infra+" exists"))
+		opened, d := openConfig(ctx, *m)
+		diags.Append(d...)
+		diags.Append(opened.attachmentOptions()...)
+		m.Mode = types.StringValue(string(mode))
 	default:
 		m.Mode = types.StringValue(string(mode))
 	}

@@ -122,6 +122,9 @@ func (r *appsIngressResource) Read(ctx context.Context, req resource.ReadRequest
 		resp.State.RemoveResource(ctx)
 		return
 	}
+	if status.Unseen != "" {
+		resp.Diagnostics.Append(hostedUnseen(status.Unseen))
+	}
 	resp.Diagnostics.Append(state.refresh(ctx, status)...)
 	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyDriftAffects, unionOf(status.Drift))...)
 	if resp.Diagnostics.HasError() {

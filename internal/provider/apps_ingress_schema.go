@@ -19,7 +19,7 @@ func appsIngressSchema() schema.Schema {
 			"`clusters`. Changing it replaces the ingress.", namespaceName()),
 		"mode": defaultedText("Who does the work in the hosted cluster: `direct` is this provider, `attachment` is the oooi "+
 			"operator, told by an InfraClusterAttachment. Default: `attachment` when the Infra of `infra_ref` exists, else "+
-			"`direct`. This version supports `direct` only. Changing it replaces the ingress.", oneOf("direct", "attachment")),
+			"`direct`. Changing it replaces the ingress.", oneOf("direct", "attachment")),
 		"infra_ref":             infraRefAttribute(),
 		"publish":               publishAttribute(),
 		"hosted_cluster_ref":    hostedClusterRefAttribute(),

@@ -73,6 +73,9 @@ func (m *appsIngressModel) refresh(ctx context.Context, status appsingress.Statu
 	if status.Endpoint.IsZero() {
 		status.Endpoint = m.endpoint()
 	}
+	if status.Unseen != "" {
+		status.InstalledCSV = m.InstalledCSV.ValueString()
+	}
 	if len(status.Drift) > 0 {
 		status.Phase = appsingress.PhaseDegraded
 	}

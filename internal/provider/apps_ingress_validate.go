@@ -31,22 +31,32 @@ type configured struct {
 func (r *appsIngressResource) ValidateConfig(
 	ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse,
 ) {
-	var c configured
-	resp.Diagnostics.Append(req.Config.Get(ctx, &c.model)...)
+	var model appsIngressModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &model)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	c.access = open[hostedClusterAccessModel](ctx, c.model.HostedClusterAccess, &resp.Diagnostics)
-	c.dns = open[dnsModel](ctx, c.model.DNS, &resp.Diagnostics)
-	c.metallb = open[metalLBModel](ctx, c.model.MetalLB, &resp.Diagnostics)
-	c.service = open[serviceModel](ctx, c.model.Service, &resp.Diagnostics)
-	c.ports = open[portsModel](ctx, c.model.Ports, &resp.Diagnostics)
+	c, diags := openConfig(ctx, model)
+	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	for _, rule := range []func() diag.Diagnostics{c.whichCluster, c.accessFits, c.domainFits, c.portsDiffer, c.pinFits, c.attachment} {
 		resp.Diagnostics.Append(rule()...)
 	}
+}
+
+func openConfig(ctx context.Context, m appsIngressModel) (configured, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	c := configured{
+		model:   m,
+		access:  open[hostedClusterAccessModel](ctx, m.HostedClusterAccess, &diags),
+		dns:     open[dnsModel](ctx, m.DNS, &diags),
+		metallb: open[metalLBModel](ctx, m.MetalLB, &diags),
+		service: open[serviceModel](ctx, m.Service, &diags),
+		ports:   open[portsModel](ctx, m.Ports, &diags),
+	}
+	return c, diags
 }
 
 func refuse(p path.Path, problem, remedy string) diag.Diagnostics {
@@ -120,12 +130,17 @@ func (c configured) pinFits() diag.Diagnostics {
 		"Pin an address of the range, or widen the range")
 }
 
-// attachment refuses what attachment mode cannot honour, and for now the mode itself.
+// attachment refuses what attachment mode cannot honour.
 func (c configured) attachment() diag.Diagnostics {
 	if !isAttachment(c.model.Mode) {
 		return nil
 	}
-	diags := diag.Diagnostics{attachmentModeMissing(path.Root("mode"), `it is "attachment"`)}
+	return c.attachmentOptions()
+}
+
+// attachmentOptions refuses the options that only the provider's own pipeline knows.
+func (c configured) attachmentOptions() diag.Diagnostics {
+	var diags diag.Diagnostics
 	if c.model.InfraRef.IsNull() {
 		diags.Append(valueRefused(path.Root("infra_ref"), "it is not set, and attachment mode needs the Infra", "Set infra_ref"))
 	}

@@ -47,13 +47,6 @@ func attributePath(text string) path.Path {
 	return p
 }
 
-// attachmentModeMissing refuses what only the oooi operator can do.
-func attachmentModeMissing(p path.Path, seen string) diag.Diagnostic {
-	return valueRefused(p, seen+", which calls for attachment mode, and this version of the provider has direct mode only",
-		"Publish in a DNSServer and a ProxyServer that no Infra owns: leave infra_ref and mode out, and name them in publish. "+
-			"To get only an endpoint, leave publish out too")
-}
-
 // modeUnread is an unset mode that cannot be decided at apply either.
 func modeUnread(err error) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root("infra_ref"), summaryOf(verbCreate, err),
@@ -361,4 +354,11 @@ func upperFirst(text string) string {
 		return ""
 	}
 	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// hostedUnseen is a refresh in attachment mode that could not look into the hosted cluster.
+func hostedUnseen(why string) diag.Diagnostic {
+	return diag.NewWarningDiagnostic("The hosted cluster could not be looked into",
+		"In attachment mode the oooi operator does the work in the hosted cluster, and what it reports was read. Whether something was "+
+			"changed inside the hosted cluster is not known.\n\nReason: "+why)
 }

@@ -84,7 +84,6 @@ func TestDiagnostics(t *testing.T) {
 			Elapsed: 15 * time.Minute, Err: fmt.Errorf("waiting for its end: %w", context.DeadlineExceeded),
 		}),
 		"value_refused":    one(valueRefused(path.Root("ports"), "http and https are both 443", "Choose two different ports")),
-		"attachment_mode":  one(attachmentModeMissing(path.Root("infra_ref"), "the Infra vlan100 exists")),
 		"mode_unread":      one(modeUnread(errors.New("connection refused"))),
 		"provider_refused": one(providerArgumentsRefused(errors.New("host and config_path are both set"))),
 		"provider_unknown": one(providerUnknown(verbUpdate)),

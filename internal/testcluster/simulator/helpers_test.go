@@ -73,10 +73,10 @@ func start(t *testing.T, complete func(pair *testcluster.Pair, config *simulator
 	return f
 }
 
-// api is where a kind lives: HostedClusters and their Secrets on the management cluster, all else on the hosted one.
+// api is where a kind lives: HostedClusters, their Secrets and what is oooi's on the management cluster, all else on the hosted one.
 func (f *fixture) api(kind schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
 	cluster := f.pair.Hosted
-	if kind == hostedClusters || kind == secrets {
+	if kind == hostedClusters || kind == secrets || kind.Group == oooiGroup {
 		cluster = f.pair.Management
 	}
 	return cluster.Dynamic(testcluster.UserTest).Resource(kind).Namespace(namespace)

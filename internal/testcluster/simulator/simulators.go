@@ -46,6 +46,7 @@ type Config struct {
 	OLM            *OLMOptions             // nil: a hosted cluster without OLM
 	MetalLB        *MetalLBOperatorOptions // nil: no metallb-operator
 	HostedClusters []HostedCluster
+	Oooi           *OooiOptions // nil: no oooi operator in the management cluster
 
 	// Logf gets what goes wrong inside the simulators; nil discards it. It may be called until Stop has returned.
 	Logf func(format string, args ...any)
@@ -58,6 +59,7 @@ type Simulators struct {
 	MetalLB    *MetalLBOperator
 	Admission  *Admission
 	HyperShift *HyperShift
+	Oooi       *Oooi
 
 	timeline *Timeline
 	hosted   dynamic.Interface
@@ -108,6 +110,10 @@ func (s *Simulators) startManagement(ctx context.Context, config Config) error {
 		if err := s.HyperShift.Create(ctx, cluster); err != nil {
 			return err
 		}
+	}
+	if config.Oooi != nil {
+		s.Oooi = newOooi(client, s.timeline, *config.Oooi, config.Logf)
+		s.running.Go(func() { s.Oooi.run(s.ctx) })
 	}
 	return nil
 }
