@@ -21,7 +21,7 @@ import (
 // member is the name of the ingress that has the n-th address.
 func member(n int) string { return fmt.Sprintf("member-%d", n) }
 
-func memberIP(n int) string { return fmt.Sprintf("198.51.100.%d", n+1) }
+func memberIP(n int) string { return fmt.Sprintf("203.0.113.%d", n+1) }
 
 // byPool gives each Service the address that its pool is named after.
 func byPool(service *unstructured.Unstructured) []simulator.Ingress {
@@ -68,7 +68,7 @@ func TestCrowd(t *testing.T) {
 	config := w.config(
 		set("for_each", fmt.Sprintf(`toset([for n in range(%d) : "member-${n}"])`, size)),
 		set("name", each), set("dns.cluster_name", each), set("service.name", each), set("metallb.address_pool_name", each),
-		set("metallb.ip_address_pool_range", `"198.51.100.${tonumber(trimprefix(each.key, "member-")) + 1}/32"`),
+		set("metallb.ip_address_pool_range", `"203.0.113.${tonumber(trimprefix(each.key, "member-")) + 1}/32"`),
 	)
 	config, _, _ = strings.Cut(config, `resource "terraform_data"`) // it follows a single one
 	c := newCLI(t, config)

@@ -99,7 +99,7 @@ func TestInfraRef(t *testing.T) {
 	w.settled()
 	c := newCLI(t, w.config(noPublish(text("vlam"))...))
 	management, hosted := w.management.requests(), w.hosted.requests()
-	c.fails([]string{"ProxyServer clusters/vlam-proxy does not exist", "There is no Infra vlam either: check infra_ref"}, applyFlags()...)
+	c.fails([]string{"infra_ref", "neither Infra vlam nor a DNSServer or ProxyServer of its name exists"}, applyFlags()...)
 	nothingWritten(t, "by an ingress that is refused", management)
 	nothingWritten(t, "by an ingress that is refused", hosted)
 	if state := c.values(address); state != nil {

@@ -120,6 +120,15 @@ func (a access) blame(ctx context.Context, hosted *unstructured.Unstructured, er
 	return &HostedClusterGoneError{HostedCluster: a.spec.HostedCluster, Deleting: since, Err: err}
 }
 
+// unknownCluster is the refusal of a HostedCluster that does not exist.
+func (a access) unknownCluster() *ConfigError {
+	return &ConfigError{
+		Attribute: "hosted_cluster_ref",
+		Problem:   fmt.Sprintf("HostedCluster %s does not exist in the %s", a.spec.HostedCluster, a.management),
+		Remedy:    "correct hosted_cluster_ref, create the cluster first, or check that the provider block leads to its management cluster",
+	}
+}
+
 // outOfReach says that no API of a hosted cluster has answered, or that there is nothing to ask it with.
 func outOfReach(err error) bool {
 	if errors.Is(err, context.Canceled) {

@@ -65,10 +65,26 @@ func (a addressPool) refuse(ctx context.Context, r *run) error {
 	pool := named(r.live.pools, r.spec.MetalLB.AddressPoolName)
 	advertisement := named(r.live.advertisements, r.spec.MetalLB.L2AdvertisementName)
 	return errors.Join(
+		r.refuseSecond(),
 		r.refuseForeign(ctx, r.hosted, poolRef(r.spec), desiredPool(r.spec), pool),
 		r.refuseForeign(ctx, r.hosted, advertisementRef(r.spec), desiredAdvertisement(r.spec), advertisement),
 		a.refuseOverlap(r),
 	)
+}
+
+// refuseSecond finds that an ingress of this name exists already, with another pool: the name is most likely one that two
+// configurations have by default. An update knows what it had before, and renames it.
+func (r *run) refuseSecond() error {
+	others := r.others(r.live.pools, r.spec.MetalLB.AddressPoolName)
+	if r.previous != nil || r.spec.Imported || len(others) == 0 {
+		return nil
+	}
+	return &ConfigError{
+		Attribute: "name",
+		Problem: fmt.Sprintf("the apps ingress %s exists already in the %s, with IPAddressPool %s/%s",
+			r.spec.ID(), r.hosted, others[0].GetNamespace(), others[0].GetName()),
+		Remedy: "give this one another name, or import the one that exists",
+	}
 }
 
 // refuseOverlap finds a pool of somebody else that has addresses of ours: MetalLB would refuse the new pool, or freeze its whole

@@ -2,6 +2,8 @@ package appsingress
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 
@@ -47,7 +49,21 @@ func Check(ctx context.Context, management *kube.Cluster, clusters *kube.Cluster
 		all.Refusals = append(all.Refusals, f.Refusals...)
 		all.Warnings = append(all.Warnings, f.Warnings...)
 	}
+	if r.begun() {
+		all = Findings{Warnings: append(all.Warnings, all.Refusals...)}
+	}
 	return all, err
+}
+
+// begun says that something of the ingress exists already. Terraform plans before it destroys, too: what has been begun must not be
+// kept from being removed.
+func (r *run) begun() bool {
+	for _, s := range allSteps() {
+		if len(s.present(r)) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // checkPublication finds a DNSServer or ProxyServer that an Infra owns, and addresses of the range that others publish already.
@@ -92,9 +108,12 @@ func (r *run) checkVLAN(ctx context.Context) (Findings, error) {
 	if r.spec.Infra == "" {
 		return Findings{}, nil
 	}
-	infra, err := find(ctx, r.management, kube.Ref{Resource: infraKind(), Namespace: r.spec.Namespace, Name: r.spec.Infra})
-	if err != nil || infra == nil {
+	infra, err := find(ctx, r.management, infraRef(r.spec))
+	if err != nil {
 		return Findings{}, err
+	}
+	if infra == nil {
+		return Findings{Warnings: []*ConfigError{r.noInfra()}}, nil
 	}
 	attachments, err := findAll(ctx, r.management, attachmentKind(), r.spec.Namespace)
 	if err != nil {
@@ -111,6 +130,15 @@ func (r *run) checkVLAN(ctx context.Context) (Findings, error) {
 		found.Warnings = append(found.Warnings, r.rangeRefused("is not all inside %s, the network of Infra %s", vlan.CIDR, r.spec.Infra))
 	}
 	return found, nil
+}
+
+// noInfra doubts an Infra that does not exist: nothing can be compared with it, and it may be made in the same run.
+func (r *run) noInfra() *ConfigError {
+	return &ConfigError{
+		Attribute: "infra_ref",
+		Problem:   fmt.Sprintf("%s does not exist in the %s", infraRef(r.spec), r.management),
+		Remedy:    "correct infra_ref",
+	}
 }
 
 // vlanOf is what an Infra says of its network.
@@ -150,12 +178,16 @@ func reserveAttachments(vlan *addresspool.VLAN, attachments []unstructured.Unstr
 
 // checkPools compares the range with the pools of the hosted cluster that this provider did not make.
 func (r *run) checkPools(ctx context.Context, clusters *kube.Clusters) (Findings, error) {
-	hosted, _, err := access{management: r.management, clusters: clusters, spec: r.spec}.connect(ctx)
+	a := access{management: r.management, clusters: clusters, spec: r.spec}
+	hosted, _, err := a.connect(ctx)
+	if gone := (*HostedClusterGoneError)(nil); errors.As(err, &gone) {
+		return Findings{Warnings: []*ConfigError{a.unknownCluster()}}, nil
+	}
 	if err != nil {
 		return Findings{}, err
 	}
-	pools, err := findAll(ctx, hosted, poolKind(), r.spec.MetalLB.Namespace)
-	if err != nil {
+	r.hosted = hosted
+	if err := observe(ctx, r, []step{operator{}, addressPool{}, service{}}); err != nil {
 		return Findings{}, err
 	}
 	var made string // by the operator, for this ingress: it is on its way out when another is wanted
@@ -167,11 +199,12 @@ func (r *run) checkPools(ctx context.Context, clusters *kube.Clusters) (Findings
 		made = appliedPool(current)
 	}
 	var found Findings
-	for i := range pools {
-		if name := pools[i].GetName(); madeByProvider(&pools[i]) || name == r.spec.MetalLB.AddressPoolName || name == made {
+	for i := range r.live.pools {
+		pool := &r.live.pools[i]
+		if name := pool.GetName(); madeByProvider(pool) || name == r.spec.MetalLB.AddressPoolName || name == made {
 			continue
 		}
-		if overlap := r.overlap(&pools[i], hosted); overlap != nil {
+		if overlap := r.overlap(pool, hosted); overlap != nil {
 			found.Refusals = append(found.Refusals, overlap)
 		}
 	}

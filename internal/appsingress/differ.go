@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -78,6 +79,9 @@ func (d *differ) noAnnotation(key string, affects Affects) {
 
 // marks compares what says that the object is ours.
 func (d *differ) marks(s Spec) {
+	if deleted := d.live.GetDeletionTimestamp(); deleted != nil {
+		d.add("metadata.deletionTimestamp", nil, deleted.UTC().Format(time.RFC3339), AffectsAddress)
+	}
 	if s.Imported && d.live.GetAnnotations()[annotationIngress] == "" {
 		return
 	}

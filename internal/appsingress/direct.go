@@ -51,6 +51,9 @@ func (d *direct) Ensure(ctx context.Context) (Status, error) {
 	w := newWalk(allSteps())
 	ctx = w.watch(ctx)
 	if err := w.step(ctx, r, worker{}, func(ctx context.Context) error { return d.prepare(ctx, r) }); err != nil {
+		if gone := (*HostedClusterGoneError)(nil); errors.As(err, &gone) && gone.Deleting == "" {
+			err = w.refused(ctx, r, worker{}, d.access().unknownCluster())
+		}
 		return d.status(r, w.failed), err
 	}
 	if s, err := refuse(ctx, r, w.steps); err != nil {

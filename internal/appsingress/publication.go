@@ -58,12 +58,25 @@ func (publication) observe(ctx context.Context, r *run) error {
 	return group.Wait()
 }
 
-func (publication) refuse(_ context.Context, r *run) error {
+func (p publication) refuse(_ context.Context, r *run) error {
+	if p.nowhere(r) {
+		return &ConfigError{
+			Attribute: "infra_ref",
+			Problem: fmt.Sprintf("neither Infra %s nor a DNSServer or ProxyServer of its name exists in namespace %s of the %s",
+				r.spec.Infra, r.spec.Namespace, r.management),
+			Remedy: "correct infra_ref, or set publish to what exists",
+		}
+	}
 	var errs []error
 	for _, b := range bulletins(r.spec) {
 		errs = append(errs, r.refuseBulletin(b, *r.slot(b)))
 	}
 	return errors.Join(errs...)
+}
+
+// nowhere says that the ingress would be published where its Infra publishes, and nothing of that exists.
+func (publication) nowhere(r *run) bool {
+	return r.spec.Infra != "" && r.spec.Publish == DefaultPublish(r.spec.Infra) && r.live.dnsServer == nil && r.live.proxyServer == nil
 }
 
 // refuseBulletin refuses to publish in an object that is not there, that an Infra owns, or that has somebody else's answer.

@@ -326,10 +326,11 @@ func wayOut(op operation, foreign []*appsingress.OwnershipError) string {
 	return strings.Join(ways, "\n")
 }
 
-// refusedBeforeWriting says that a create was refused with nothing of the ingress in any cluster.
+// refusedBeforeWriting says that a create was refused and has changed nothing. What exists under its marks is another
+// configuration's, or what an earlier create has left: the next one finds it again.
 func refusedBeforeWriting(err error) bool {
 	var step *appsingress.StepError
-	return errors.As(err, &step) && step.Refused && len(step.Exists) == 0
+	return errors.As(err, &step) && step.Refused
 }
 
 // shortDuration is "30m" and not "30m0s", and has no more digits than a reader wants.
