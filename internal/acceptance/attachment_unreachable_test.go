@@ -10,9 +10,12 @@ import (
 // The provider needs no way to the hosted cluster: while it cannot see, it has the operator look again and again. A refresh warns
 // that it saw only half.
 func TestAttachmentBlind(t *testing.T) {
-	const moved = "198.51.100.140"
-	w := newAttachmentWorld(t)
-	nowhere := set("hosted_cluster_access.host", text("https://127.0.0.1:1"))
+	const moved, long = "198.51.100.140", "an-attachment-with-a-name-of-more-than-thirty-nine-characters"
+	w := newAttachmentWorld(t, func(s *setup) { s.Oooi = &simulator.OooiOptions{NameLength: 28} })
+	nowhere := func(b body) {
+		set("hosted_cluster_access.host", text("https://127.0.0.1:1"))(b)
+		set("name", text(long))(b) // which an earlier operator cuts in the names of its backends
+	}
 	hosted := w.hosted.requests()
 	c := newCLI(t, w.attached(nowhere))
 	c.apply()
