@@ -14,7 +14,7 @@ import (
 	"github.com/densityops/terraform-provider-oooi/internal/appsingress"
 )
 
-// This file is the only place where texts for users are composed. A summary says what did not happen, without the names of
+// This file, with diagnostics_data_sources.go, is the only place where texts for users are composed. A summary says what did not happen, without the names of
 // objects, so that equal failures can be grouped; details always have one order. Golden files hold them.
 
 // valueRefused is a value that can never work. problem says what was seen, remedy what to write instead.
@@ -195,13 +195,18 @@ func summaryOf(v verb, err error) string {
 		verbDelete: "The apps ingress was not removed",
 		verbImport: "The apps ingress was not imported",
 	}[v]
+	return text + end(err)
+}
+
+// end is how a summary goes on when time or the user ended it.
+func end(err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):
-		return text + ": interrupted"
+		return ": interrupted"
 	case errors.Is(err, context.DeadlineExceeded):
-		return text + " in time"
+		return " in time"
 	}
-	return text
+	return ""
 }
 
 func where(e *appsingress.StepError) string {
