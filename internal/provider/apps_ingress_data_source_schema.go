@@ -53,8 +53,9 @@ func appsIngressDataSchema() schema.Schema {
 				MarkdownDescription: "Wait until the ingress exists, is `Ready` and has an endpoint in its range. Only a HostedCluster has " +
 					"to exist already. Default: `false`, which makes an ingress that does not exist an error.",
 			},
-			"timeouts":        readTimeoutAttribute(),
-			"id":              seenText("`<namespace>/<name>` of the ingress that everything carries the mark of, or of the attachment. Null when it was made by hand."),
+			"timeouts": readTimeoutAttribute(),
+			"id": seenText("`<namespace>/<name>` of the `oooi_apps_ingress` resource that it comes from, or of the attachment. Null when " +
+				"it was made otherwise."),
 			"mode":            seenText("How it was found: `attachment`, or `direct` in the hosted cluster."),
 			"domain":          seenText("`<cluster_name>.<base_domain>`, without a trailing dot."),
 			"wildcard_domain": seenText("`*.apps.<cluster_name>.<base_domain>`, without a trailing dot."),

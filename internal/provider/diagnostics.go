@@ -14,8 +14,9 @@ import (
 	"github.com/densityops/terraform-provider-oooi/internal/appsingress"
 )
 
-// This file, with diagnostics_data_sources.go, is the only place where texts for users are composed. A summary says what did not happen, without the names of
-// objects, so that equal failures can be grouped; details always have one order. Golden files hold them.
+// This file, with diagnostics_data_sources.go, is the only place where texts for users are composed. A summary says what did not
+// happen, without the names of objects, so that equal failures can be grouped; details always have one order. Golden files hold
+// them.
 
 // valueRefused is a value that can never work. problem says what was seen, remedy what to write instead.
 func valueRefused(p path.Path, problem, remedy string) diag.Diagnostic {
