@@ -148,7 +148,7 @@ func TestIngressOfAnAttachment(t *testing.T) {
 	reader.apply()
 	w.checkSeen(reader, map[string]any{"phase": "Pending", "reason": "WaitingForExternalIP", "external_ip": nil, "external_hostname": nil})
 
-	reader.config(w.ingressData(`attachment_ref = { name = "demo" }`, `wait_until_ready = true`, `timeouts = { read = "2s" }`))
+	reader.config(w.ingressData(`attachment_ref = { name = "demo" }`, `wait_until_ready = true`, `timeouts = { read = "4s" }`))
 	reader.fails([]string{"could not be read in time", "Last seen: WaitingForExternalIP", "timeouts.read gives more"}, "plan", "-no-color")
 
 	reader.config(w.ingressData(`attachment_ref = { name = "demo" }`, `wait_until_ready = true`))
