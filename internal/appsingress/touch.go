@@ -125,13 +125,15 @@ func (t *toucher) addressed(obj *unstructured.Unstructured) (kube.Verdict, error
 	return t.r.settled(obj)
 }
 
-// remind touches by the schedule while there is nothing to see, and the operator is not done.
+// remind touches by the schedule while the operator is not done and there is nothing to see, or what there is to see cannot come: an
+// operator that has failed waits before it tries again.
 func (t *toucher) remind(ctx context.Context) error {
 	for {
 		if err := pause(ctx, t.interval()); err != nil {
 			return err
 		}
-		if t.seeing.Load() || t.finished() {
+		phase, _, _ := reported(t.r.seen.Load())
+		if t.finished() || t.seeing.Load() && phase != PhaseDegraded {
 			continue
 		}
 		if err := t.touch(ctx); err != nil {
