@@ -72,7 +72,8 @@ func (w *world) endsSwitchedOff(c *cli) {
 	}
 	obj := w.attachment()
 	enabled, _, _ := unstructured.NestedBool(obj.Object, "spec", "appsIngress", "enabled")
-	if diff := cmp.Diff([]any{false, map[string]string(nil), map[string]string(nil)}, []any{enabled, obj.GetLabels(), obj.GetAnnotations()}); diff != "" {
+	none := map[string]string(nil)
+	if diff := cmp.Diff([]any{false, none, none}, []any{enabled, obj.GetLabels(), obj.GetAnnotations()}); diff != "" {
 		w.t.Errorf("the attachment that stays: enabled, labels, annotations (-want +got):\n%s", diff)
 	}
 	for _, k := range []kind{services, pools, advertisements} {

@@ -28,7 +28,10 @@ func BenchmarkAttachmentTiming(b *testing.B) {
 		b.Run(variant.name, func(b *testing.B) {
 			for b.Loop() {
 				took := time.Duration(0)
-				asTest(b, variant.name, func(t *testing.T) { took = timedApply(t, variant.change, variant.touches) })
+				asTest(b, variant.name, func(t *testing.T) {
+					t.Helper()
+					took = timedApply(t, variant.change, variant.touches)
+				})
 				b.ReportMetric(took.Seconds(), "s/apply")
 			}
 		})
@@ -46,6 +49,7 @@ func asTest(b *testing.B, name string, test func(*testing.T)) {
 
 // timedApply creates an ingress, with the first worker made when the apply begins.
 func timedApply(t *testing.T, change change, touches bool) time.Duration {
+	t.Helper()
 	w := newWorld(t, func(s *setup) {
 		s.Oooi = &simulator.OooiOptions{}
 		s.Workers = []simulator.Node{}
@@ -56,8 +60,8 @@ func timedApply(t *testing.T, change change, touches bool) time.Duration {
 	if !touches {
 		w.pair.Management.Proxy().Add(testcluster.Match{Path: "/infraclusterattachments/"}, untouched)
 	}
-	config := strings.ReplaceAll(w.attached(change), w.managementKubeconfig(), w.pair.Management.KubeconfigThroughProxy(testcluster.UserProvider))
-	c := newCLI(t, config)
+	throughProxy := w.pair.Management.KubeconfigThroughProxy(testcluster.UserProvider)
+	c := newCLI(t, strings.ReplaceAll(w.attached(change), w.managementKubeconfig(), throughProxy))
 	began := time.Now()
 	w.must(w.sims.Nodes.Add(t.Context(), simulator.Node{Name: "worker-1"}))
 	output := c.apply()

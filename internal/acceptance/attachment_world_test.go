@@ -64,12 +64,6 @@ func (w *world) attachment() *unstructured.Unstructured {
 	return w.management.must(attachments, "clusters", clusterName)
 }
 
-// attachmentPlaces are where the objects are that the operator makes for the ingress, after the attachment itself.
-func (w *world) attachmentPlaces() []place {
-	places := w.places()[:5]
-	return append([]place{{w.management, attachments, "clusters", clusterName}}, places...)
-}
-
 // checkInfraPublishes compares what the Infra's servers have for the wildcard, and no other name. An empty record or target: none.
 func (w *world) checkInfraPublishes(record, target string, ports ...int64) error {
 	var records, backends []string

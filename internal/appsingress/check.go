@@ -118,7 +118,8 @@ func (r *run) lookAtVLAN(ctx context.Context, leaveOut func(*unstructured.Unstru
 	reserveAttachments(&vlan, attachments)
 	var found Findings
 	for _, conflict := range vlan.Conflicts(r.spec.MetalLB.Range) {
-		found.Refusals = append(found.Refusals, r.rangeRefused("holds addresses of %s of Infra %s (%s)", conflict.What, r.spec.Infra, conflict.Range))
+		found.Refusals = append(found.Refusals,
+			r.rangeRefused("holds addresses of %s of Infra %s (%s)", conflict.What, r.spec.Infra, conflict.Range))
 	}
 	if vlan.Outside(r.spec.MetalLB.Range) {
 		found.Warnings = append(found.Warnings, r.rangeRefused("is not all inside %s, the network of Infra %s", vlan.CIDR, r.spec.Infra))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -205,12 +206,7 @@ func (e *unrepairedError) Transient() bool { return true }
 
 // mentions looks for a name as a word of its own.
 func mentions(message, name string) bool {
-	for _, word := range strings.FieldsFunc(message, func(c rune) bool {
+	return slices.Contains(strings.FieldsFunc(message, func(c rune) bool {
 		return c != '-' && c != '.' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
-	}) {
-		if word == name {
-			return true
-		}
-	}
-	return false
+	}), name)
 }
