@@ -19,6 +19,12 @@ variable "range" {
   default     = "198.51.100.200-198.51.100.220"
 }
 
+variable "infra" {
+  description = "The Infra that owns DNS and Envoy, for attachment mode; without one, DNS and Envoy stand alone."
+  type        = string
+  default     = null
+}
+
 provider "oooi" {
   config_path = var.kubeconfig
 }
@@ -26,7 +32,9 @@ provider "oooi" {
 resource "oooi_apps_ingress" "demo" {
   hosted_cluster_ref = { name = "demo" }
 
-  publish = {
+  infra_ref = var.infra == null ? null : { name = var.infra }
+
+  publish = var.infra != null ? null : {
     dns_server   = "shared-dns"
     proxy_server = "shared-proxy"
   }

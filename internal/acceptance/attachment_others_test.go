@@ -72,7 +72,8 @@ func (w *world) endsSwitchedOff(c *cli) {
 	}
 	obj := w.attachment()
 	enabled, _, _ := unstructured.NestedBool(obj.Object, "spec", "appsIngress", "enabled")
-	if diff := cmp.Diff([]any{false, map[string]string(nil), map[string]string(nil)}, []any{enabled, obj.GetLabels(), obj.GetAnnotations()}); diff != "" {
+	none := map[string]string(nil)
+	if diff := cmp.Diff([]any{false, none, none}, []any{enabled, obj.GetLabels(), obj.GetAnnotations()}); diff != "" {
 		w.t.Errorf("the attachment that stays: enabled, labels, annotations (-want +got):\n%s", diff)
 	}
 	for _, k := range []kind{services, pools, advertisements} {
@@ -85,18 +86,23 @@ func (w *world) endsSwitchedOff(c *cli) {
 	}
 }
 
-// Two attachments for one name or one HostedCluster shut each other out: the apply ends at once with what the Infra says, although
-// the operator reports the attachment as Ready.
+// Two attachments for one name or one HostedCluster shut each other out: a second one is refused, in the plan and, when it has
+// appeared since, in the apply. When it appears later, what is missing shows, and an apply ends at once with what the Infra says,
+// although the operator reports the attachment as Ready.
 func TestAttachmentShutOut(t *testing.T) {
 	w := newAttachmentWorld(t)
 	c := newCLI(t, w.attached())
-	for reason, other := range map[string]struct{ domain, hostedCluster string }{
-		"DuplicateHostname":      {clusterName, "other"},
-		"DuplicateHostedCluster": {"other", clusterName},
+	for attribute, other := range map[string]struct{ domain, hostedCluster string }{
+		"dns":                {clusterName, "other"},
+		"hosted_cluster_ref": {"other", clusterName},
 	} {
+		c.must(planFlags("-out=plan")...)
 		w.attachmentOf("other", other.domain, other.hostedCluster)
-		c.says([]string{"Infra clusters/vlan100 failed: " + reason + ": attachments demo and other have the same"}, applyFlags()...)
-		c.destroy()
+		refused := []string{"InfraClusterAttachment clusters/other has the same, and the Infra vlan100 would publish neither"}
+		recorded := w.management.requests()
+		c.says(append(refused, attribute), planFlags()...)
+		c.says(refused, "apply", "-input=false", "-no-color", "plan")
+		nothingWritten(t, "by an ingress that is refused", recorded)
 		w.management.delete(attachments, "clusters", "other")
 	}
 	c.apply()

@@ -1,8 +1,10 @@
 package acceptance
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster/simulator"
 )
@@ -10,9 +12,12 @@ import (
 // The provider needs no way to the hosted cluster: while it cannot see, it has the operator look again and again. A refresh warns
 // that it saw only half.
 func TestAttachmentBlind(t *testing.T) {
-	const moved = "198.51.100.140"
-	w := newAttachmentWorld(t)
-	nowhere := set("hosted_cluster_access.host", text("https://127.0.0.1:1"))
+	const moved, long = "198.51.100.140", "an-attachment-with-a-name-of-more-than-thirty-nine-characters"
+	w := newAttachmentWorld(t, func(s *setup) { s.Oooi.NameLength = 28 })
+	nowhere := func(b body) {
+		set("hosted_cluster_access.host", text("https://127.0.0.1:1"))(b)
+		set("name", text(long))(b) // which an earlier operator cuts in the names of its backends
+	}
 	hosted := w.hosted.requests()
 	c := newCLI(t, w.attached(nowhere))
 	c.apply()
@@ -44,7 +49,7 @@ func TestAttachmentBlind(t *testing.T) {
 func TestAttachmentDestroyWithoutHostedAPI(t *testing.T) {
 	w := newAttachmentWorld(t, func(s *setup) {
 		s.throughProxy = true
-		s.Oooi = &simulator.OooiOptions{CleanupInterval: 1e9}
+		s.Oooi.CleanupInterval = time.Second
 	})
 	impatient := set("timeouts.delete", text("5s"))
 	c := newCLI(t, w.attached(impatient))
@@ -80,4 +85,26 @@ func TestAttachmentDestroyWithoutHostedAPI(t *testing.T) {
 	if w.management.get(attachments, "clusters", clusterName) != nil {
 		t.Error("the attachment is left")
 	}
+}
+
+// The operator is refused by webhooks that are not ready yet, and would look again much later: it is told to.
+func TestAttachmentHiccup(t *testing.T) {
+	w := newAttachmentWorld(t)
+	w.must(w.sims.Admission.WebhookNotReady(t.Context()))
+	c := newCLI(t, w.attached())
+	apply := c.start(applyFlags()...)
+	w.management.await("the operator's failure", func() bool { return w.reportedOnce("Degraded MetalLBInstallFailed") })
+	w.must(w.sims.Admission.WebhookReady(t.Context(), 0))
+	if output, code := apply.wait(); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, output)
+	}
+	c.unchanged()
+	c.destroy()
+}
+
+// reportedOnce says that the operator came to this phase and reason at some time.
+func (w *world) reportedOnce(detail string) bool {
+	return slices.ContainsFunc(w.sims.Timeline().Moments(), func(m simulator.Moment) bool {
+		return m.Event == simulator.AttachmentReconciled && m.Detail == detail
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -22,11 +23,15 @@ const (
 	touched        = "oooi.densityops.com/touched"
 )
 
-// newAttachmentWorld starts a world with the oooi operator and an Infra. The operator has the real one's times: by itself it looks
-// again later than most tests take.
+// newAttachmentWorld starts a world with the oooi operator and an Infra. The operator never looks again by itself: whatever happens,
+// happens because it was told to look.
 func newAttachmentWorld(t *testing.T, changes ...func(*setup)) *world {
 	t.Helper()
-	operator := func(s *setup) { s.Oooi = &simulator.OooiOptions{} }
+	operator := func(s *setup) {
+		s.Oooi = &simulator.OooiOptions{
+			WaitInterval: time.Hour, AddressInterval: time.Hour, ErrorInterval: time.Hour, CleanupInterval: time.Hour,
+		}
+	}
 	w := newWorld(t, append([]func(*setup){operator}, changes...)...)
 	w.infra()
 	w.settled()
@@ -57,12 +62,6 @@ func (w *world) attached(changes ...change) string {
 // attachment is the live one.
 func (w *world) attachment() *unstructured.Unstructured {
 	return w.management.must(attachments, "clusters", clusterName)
-}
-
-// attachmentPlaces are where the objects are that the operator makes for the ingress, after the attachment itself.
-func (w *world) attachmentPlaces() []place {
-	places := w.places()[:5]
-	return append([]place{{w.management, attachments, "clusters", clusterName}}, places...)
 }
 
 // checkInfraPublishes compares what the Infra's servers have for the wildcard, and no other name. An empty record or target: none.

@@ -88,13 +88,8 @@ func (a access) hostedCluster(ctx context.Context) (*unstructured.Unstructured, 
 	if !kube.IsNotFound(err) {
 		return hosted, err
 	}
-	kind := hostedClusterKind()
-	served, servedErr := a.management.Served(ctx, kind.GroupVersion())
-	if servedErr != nil {
+	if servedErr := mustServe(ctx, a.management, hostedClusterKind()); servedErr != nil {
 		return nil, servedErr
-	}
-	if !served[kind.Resource] {
-		return nil, fmt.Errorf("the %s does not serve %s: is this the management cluster? %w", a.management, kind.GroupVersion(), errNotServed)
 	}
 	return nil, &HostedClusterGoneError{HostedCluster: a.spec.HostedCluster, Err: err}
 }

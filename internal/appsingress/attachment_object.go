@@ -3,6 +3,7 @@ package appsingress
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -37,6 +38,9 @@ func (attachmentObject) observe(ctx context.Context, r *run) error {
 }
 
 // refuse looks for an Infra that is not there, and for an attachment of somebody else that is in use or stands for another cluster.
+//
+// A new one that collides with others on the Infra would take their publication down too: that is looked for again, as the plan could
+// not see what was made since.
 func (attachmentObject) refuse(ctx context.Context, r *run) error {
 	if r.live.infra == nil {
 		return &ConfigError{
@@ -45,7 +49,14 @@ func (attachmentObject) refuse(ctx context.Context, r *run) error {
 			Remedy:    "create it first, or correct infra_ref",
 		}
 	}
-	return r.refuseAttachment(ctx, r.live.attachment)
+	if r.live.attachment != nil {
+		return r.refuseAttachment(ctx, r.live.attachment)
+	}
+	found, err := r.lookAtVLAN(ctx, func(*unstructured.Unstructured) bool { return false })
+	for _, refusal := range found.Refusals {
+		err = errors.Join(err, refusal)
+	}
+	return err
 }
 
 func (r *run) refuseAttachment(ctx context.Context, current *unstructured.Unstructured) error {

@@ -70,7 +70,7 @@ func reportedEndpoint(obj *unstructured.Unstructured) Endpoint {
 	return Endpoint{Hostname: read("externalHostname")}
 }
 
-func (operatorEndpoint) subject(r *run) kube.Ref { return kube.Ref{} }
+func (operatorEndpoint) subject(*run) kube.Ref { return kube.Ref{} }
 
 func (operatorEndpoint) drift(r *run) []Difference {
 	obj := r.live.attachment

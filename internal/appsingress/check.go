@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -58,7 +59,7 @@ func Check(ctx context.Context, management *kube.Cluster, clusters *kube.Cluster
 // begun says that something of the ingress exists already. Terraform plans before it destroys, too: what has been begun must not be
 // kept from being removed.
 func (r *run) begun() bool {
-	for _, s := range allSteps() {
+	for _, s := range append(allSteps(), attachmentObject{}) {
 		if len(s.present(r)) > 0 {
 			return true
 		}
@@ -103,8 +104,16 @@ func (r *run) publishedElsewhere(b bulletin, obj *unstructured.Unstructured) (na
 	return "", ""
 }
 
-// checkVLAN compares the range with what the Infra and the attachments on it have.
+// checkVLAN compares with what the Infra and the attachments on it have. An attachment that an ingress of this provider made for the
+// same cluster may be on its way out in the same run.
 func (r *run) checkVLAN(ctx context.Context) (Findings, error) {
+	return r.lookAtVLAN(ctx, func(other *unstructured.Unstructured) bool {
+		return madeByProvider(other) && r.sameCluster(other) != ""
+	})
+}
+
+// lookAtVLAN leaves out the attachments that do not count.
+func (r *run) lookAtVLAN(ctx context.Context, leaveOut func(*unstructured.Unstructured) bool) (Findings, error) {
 	if r.spec.Infra == "" {
 		return Findings{}, nil
 	}
@@ -119,8 +128,15 @@ func (r *run) checkVLAN(ctx context.Context) (Findings, error) {
 	if err != nil {
 		return Findings{}, err
 	}
+	if own := named(attachments, r.spec.Name); own != nil {
+		r.live.attachment = own.DeepCopy() // the list is about to lose it
+	}
+	attachments = slices.DeleteFunc(attachments, func(other unstructured.Unstructured) bool {
+		name, _, _ := unstructured.NestedString(other.Object, "spec", "infraRef", "name")
+		return name != r.spec.Infra || other.GetName() == r.spec.Name || other.GetDeletionTimestamp() != nil || leaveOut(&other)
+	})
 	vlan := vlanOf(infra)
-	reserveAttachments(&vlan, attachments, r.spec)
+	reserveAttachments(&vlan, attachments)
 	var found Findings
 	for _, conflict := range vlan.Conflicts(r.spec.MetalLB.Range) {
 		found.Refusals = append(found.Refusals,
@@ -128,6 +144,16 @@ func (r *run) checkVLAN(ctx context.Context) (Findings, error) {
 	}
 	if vlan.Outside(r.spec.MetalLB.Range) {
 		found.Warnings = append(found.Warnings, r.rangeRefused("is not all inside %s, the network of Infra %s", vlan.CIDR, r.spec.Infra))
+	}
+	for i := range attachments {
+		if attribute := r.sameCluster(&attachments[i]); r.spec.Mode == ModeAttachment && attribute != "" {
+			found.Refusals = append(found.Refusals, &ConfigError{
+				Attribute: attribute,
+				Problem: fmt.Sprintf("%s has the same, and the Infra %s would publish neither of the two",
+					kube.Ref{Resource: attachmentKind(), Namespace: r.spec.Namespace, Name: attachments[i].GetName()}, r.spec.Infra),
+				Remedy: "give the ingress the name of that attachment, or delete it, or correct the attribute",
+			})
+		}
 	}
 	return found, nil
 }
@@ -139,6 +165,25 @@ func (r *run) noInfra() *ConfigError {
 		Problem:   fmt.Sprintf("%s does not exist in the %s", infraRef(r.spec), r.management),
 		Remedy:    "correct infra_ref",
 	}
+}
+
+// sameCluster is the attribute in which an attachment is for the same cluster as the ingress; empty: it is for another.
+func (r *run) sameCluster(other *unstructured.Unstructured) string {
+	read := func(fallback string, fields ...string) string {
+		if value, _, _ := unstructured.NestedString(other.Object, append([]string{"spec"}, fields...)...); value != "" {
+			return value
+		}
+		return fallback
+	}
+	domain := Domain{ClusterName: read("", "dns", "clusterName"), BaseDomain: read("", "dns", "baseDomain")}
+	cluster := NamespacedName{Namespace: read(DefaultNamespace, "hostedClusterRef", "namespace"), Name: read("", "hostedClusterRef", "name")}
+	switch {
+	case domain == r.spec.Domain:
+		return "dns"
+	case cluster == r.spec.HostedCluster:
+		return "hosted_cluster_ref"
+	}
+	return ""
 }
 
 // vlanOf is what an Infra says of its network.
@@ -159,18 +204,12 @@ func vlanOf(infra *unstructured.Unstructured) addresspool.VLAN {
 	return vlan
 }
 
-// reserveAttachments adds the ranges of the other attachments on the same Infra.
-func reserveAttachments(vlan *addresspool.VLAN, attachments []unstructured.Unstructured, spec Spec) {
+// reserveAttachments adds the ranges of attachments.
+func reserveAttachments(vlan *addresspool.VLAN, attachments []unstructured.Unstructured) {
 	for i := range attachments {
-		fields := func(path ...string) string {
-			value, _, _ := unstructured.NestedString(attachments[i].Object, append([]string{"spec"}, path...)...)
-			return value
-		}
+		addresses, _, _ := unstructured.NestedString(attachments[i].Object, "spec", "appsIngress", "metallb", "ipAddressPoolRange")
 		enabled, _, _ := unstructured.NestedBool(attachments[i].Object, "spec", "appsIngress", "enabled")
-		if !enabled || fields("infraRef", "name") != spec.Infra || attachments[i].GetName() == spec.Name {
-			continue
-		}
-		if taken, err := addresspool.Parse(fields("appsIngress", "metallb", "ipAddressPoolRange")); err == nil {
+		if taken, err := addresspool.Parse(addresses); err == nil && enabled {
 			vlan.Reserved = append(vlan.Reserved, addresspool.Reservation{What: "attachment " + attachments[i].GetName(), Range: taken})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -125,13 +126,15 @@ func (t *toucher) addressed(obj *unstructured.Unstructured) (kube.Verdict, error
 	return t.r.settled(obj)
 }
 
-// remind touches by the schedule while there is nothing to see, and the operator is not done.
+// remind touches by the schedule while the operator is not done and there is nothing to see, or what there is to see cannot come: an
+// operator that has failed waits before it tries again.
 func (t *toucher) remind(ctx context.Context) error {
 	for {
 		if err := pause(ctx, t.interval()); err != nil {
 			return err
 		}
-		if t.seeing.Load() || t.finished() {
+		phase, _, _ := reported(t.r.seen.Load())
+		if t.finished() || t.seeing.Load() && phase != PhaseDegraded {
 			continue
 		}
 		if err := t.touch(ctx); err != nil {
@@ -203,12 +206,7 @@ func (e *unrepairedError) Transient() bool { return true }
 
 // mentions looks for a name as a word of its own.
 func mentions(message, name string) bool {
-	for _, word := range strings.FieldsFunc(message, func(c rune) bool {
+	return slices.Contains(strings.FieldsFunc(message, func(c rune) bool {
 		return c != '-' && c != '.' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
-	}) {
-		if word == name {
-			return true
-		}
-	}
-	return false
+	}), name)
 }

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -38,15 +37,9 @@ func (r *appsIngressResource) Schema(_ context.Context, _ resource.SchemaRequest
 
 // Configure implements resource.ResourceWithConfigure.
 func (r *appsIngressResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	if req.ProviderData == nil {
-		return // the provider is not configured at validate
-	}
-	data, ok := req.ProviderData.(*providerData)
-	if !ok {
-		resp.Diagnostics.Append(providerDefect("configuring the resource", fmt.Errorf("unexpected provider data %T", req.ProviderData)))
-		return
-	}
-	r.engine = data.engine
+	e, diags := engineOf(req.ProviderData)
+	resp.Diagnostics.Append(diags...)
+	r.engine = e
 }
 
 // Create implements resource.Resource. The state is written before the driver runs: whatever happens then, Terraform knows

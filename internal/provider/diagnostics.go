@@ -15,9 +15,9 @@ import (
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
-// This file, with the commands of diagnostics_commands.go, is the only place where texts for users are composed. A summary says what
-// did not happen, without the names of objects, so that equal failures can be grouped; details always have one order. Golden files
-// hold them.
+// This file, with the commands of diagnostics_commands.go and the texts of diagnostics_data_sources.go, is the only place where texts
+// for users are composed. A summary says what did not happen, without the names of objects, so that equal failures can be grouped;
+// details always have one order. Golden files hold them.
 
 // valueRefused is a value that can never work. problem says what was seen, remedy what to write instead.
 func valueRefused(p path.Path, problem, remedy string) diag.Diagnostic {
@@ -215,13 +215,18 @@ func summaryOf(v verb, err error) string {
 		verbDelete: "The apps ingress was not removed",
 		verbImport: "The apps ingress was not imported",
 	}[v]
+	return text + end(err)
+}
+
+// end is how a summary goes on when time or the user ended it.
+func end(err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):
-		return text + ": interrupted"
+		return ": interrupted"
 	case errors.Is(err, context.DeadlineExceeded):
-		return text + " in time"
+		return " in time"
 	}
-	return text
+	return ""
 }
 
 // where names the step and its object, or the objects that are somebody else's, which may belong to several steps.

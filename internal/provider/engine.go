@@ -9,7 +9,7 @@ import (
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
-// engine is all that the resources need from below. Tests drive the resources with a scripted one and no cluster.
+// engine is all that resources and data sources need from below. Tests drive them with a scripted one and no cluster.
 type engine interface {
 	// Driver does the whole job for one ingress. previous is the spec of the prior state on update, nil otherwise.
 	Driver(spec appsingress.Spec, previous *appsingress.Spec) appsingress.Driver
@@ -22,6 +22,12 @@ type engine interface {
 
 	// Import describes an ingress that exists, from what its import id says of it.
 	Import(ctx context.Context, seed appsingress.Spec) (appsingress.Spec, error)
+
+	// Infra reads a VLAN.
+	Infra(ctx context.Context, name appsingress.NamespacedName) (appsingress.Infra, error)
+
+	// Ingress reads an ingress that something else manages.
+	Ingress(ctx context.Context, query appsingress.Query) (appsingress.Ingress, error)
 
 	// ClusterUID identifies the management cluster.
 	ClusterUID(ctx context.Context) (string, error)
@@ -66,6 +72,16 @@ func (e *clusterEngine) Check(ctx context.Context, spec appsingress.Spec) (appsi
 // Import implements engine.
 func (e *clusterEngine) Import(ctx context.Context, seed appsingress.Spec) (appsingress.Spec, error) {
 	return appsingress.Import(ctx, e.management, e.clusters, seed)
+}
+
+// Infra implements engine.
+func (e *clusterEngine) Infra(ctx context.Context, name appsingress.NamespacedName) (appsingress.Infra, error) {
+	return appsingress.ReadInfra(ctx, e.management, name)
+}
+
+// Ingress implements engine.
+func (e *clusterEngine) Ingress(ctx context.Context, query appsingress.Query) (appsingress.Ingress, error) {
+	return appsingress.ReadIngress(ctx, e.management, e.clusters, query)
 }
 
 // ClusterUID implements engine.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -38,7 +39,13 @@ type world struct {
 	removeErr  error
 	warnings   []string
 	findings   appsingress.Findings
-	moveTo     string // the address that the next Ensure ends with
+	infra      appsingress.Infra
+	infraErr   error
+	ingress    appsingress.Ingress
+	ingressErr error
+	asked      []any         // what the data sources have asked for
+	readBudget time.Duration // of the last read of an ingress
+	moveTo     string        // the address that the next Ensure ends with
 }
 
 func newWorld() *world { return &world{uid: "uid-1", mode: appsingress.ModeDirect, known: true} }
@@ -68,6 +75,22 @@ func (w *world) Check(context.Context, appsingress.Spec) (appsingress.Findings, 
 
 func (w *world) Import(context.Context, appsingress.Spec) (appsingress.Spec, error) {
 	return appsingress.Spec{}, errors.New("nothing to import")
+}
+
+func (w *world) Infra(_ context.Context, name appsingress.NamespacedName) (appsingress.Infra, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = append(w.asked, name)
+	return w.infra, w.infraErr
+}
+
+func (w *world) Ingress(ctx context.Context, query appsingress.Query) (appsingress.Ingress, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = append(w.asked, query)
+	deadline, _ := ctx.Deadline()
+	w.readBudget = time.Until(deadline)
+	return w.ingress, w.ingressErr
 }
 
 func (w *world) ClusterUID(context.Context) (string, error) {

@@ -2,14 +2,16 @@ package provider
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 )
 
-// typeName is the prefix of every resource type.
+// typeName is the prefix of the types of all resources and data sources.
 const typeName = "oooi"
 
 // oooiProvider is the provider block: the connection to the management cluster.
@@ -29,10 +31,21 @@ func newProvider(version string, connect connectFunc) func() provider.Provider {
 	return func() provider.Provider { return &oooiProvider{version: version, connect: connect} }
 }
 
-// providerData is what a configured provider hands to its resources.
+// providerData is what a configured provider hands to its resources and data sources.
 type providerData struct {
 	// engine is nil while an argument of the provider is unknown: nothing can be asked, and nothing is.
 	engine engine
+}
+
+// engineOf is the engine of a configured provider. The provider is not configured at validate.
+func engineOf(data any) (engine, diag.Diagnostics) {
+	switch data := data.(type) {
+	case nil:
+		return nil, nil
+	case *providerData:
+		return data.engine, nil
+	}
+	return nil, diag.Diagnostics{providerDefect("taking over the provider's data", fmt.Errorf("unexpected provider data %T", data))}
 }
 
 // Metadata implements provider.Provider.
@@ -50,7 +63,7 @@ func (p *oooiProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp 
 func (p *oooiProvider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	if !req.Config.Raw.IsFullyKnown() {
 		tflog.Debug(ctx, "an argument of the provider is unknown: no connection is made")
-		resp.ResourceData = &providerData{}
+		resp.ResourceData, resp.DataSourceData = &providerData{}, &providerData{}
 		if req.ClientCapabilities.DeferralAllowed {
 			resp.Deferred = &provider.Deferred{Reason: provider.DeferredReasonProviderConfigUnknown}
 		}
@@ -72,7 +85,7 @@ func (p *oooiProvider) Configure(ctx context.Context, req provider.ConfigureRequ
 		resp.Diagnostics.Append(providerArgumentsRefused(err))
 		return
 	}
-	resp.ResourceData = &providerData{engine: e}
+	resp.ResourceData, resp.DataSourceData = &providerData{engine: e}, &providerData{engine: e}
 }
 
 // Resources implements provider.Provider.
@@ -81,4 +94,6 @@ func (p *oooiProvider) Resources(context.Context) []func() resource.Resource {
 }
 
 // DataSources implements provider.Provider.
-func (p *oooiProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }
+func (p *oooiProvider) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{newInfraDataSource, newAppsIngressDataSource}
+}

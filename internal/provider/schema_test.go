@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	dataschema "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	providerschema "github.com/hashicorp/terraform-plugin-framework/provider/schema"
@@ -28,6 +30,17 @@ func TestSchemasAreValid(t *testing.T) {
 		r.Metadata(ctx, resource.MetadataRequest{ProviderTypeName: typeName}, &meta)
 		if !strings.HasPrefix(meta.TypeName, typeName+"_") {
 			t.Errorf("%T is called %s", r, meta.TypeName)
+		}
+	}
+	for _, newDataSource := range newProvider("test", nil)().DataSources(ctx) {
+		d := newDataSource()
+		var meta datasource.MetadataResponse
+		d.Metadata(ctx, datasource.MetadataRequest{ProviderTypeName: typeName}, &meta)
+		if !strings.HasPrefix(meta.TypeName, typeName+"_") {
+			t.Errorf("%T is called %s", d, meta.TypeName)
+		}
+		if diags := dataSchema(t, d).ValidateImplementation(ctx); diags.HasError() {
+			t.Error(meta.TypeName, diags)
 		}
 	}
 	var meta provider.MetadataResponse
@@ -96,6 +109,51 @@ func TestEveryAttributeIsDescribed(t *testing.T) {
 	}
 }
 
+func dataSchema(t *testing.T, d datasource.DataSource) dataschema.Schema {
+	t.Helper()
+	var resp datasource.SchemaResponse
+	d.Schema(t.Context(), datasource.SchemaRequest{}, &resp)
+	return resp.Schema
+}
+
+// describedData is described for the attributes of a data source.
+func describedData(attributes map[string]dataschema.Attribute, at path.Path, visit func(path.Path, dataschema.Attribute)) {
+	for name, attribute := range attributes {
+		p := at.AtName(name)
+		visit(p, attribute)
+		switch nested := attribute.(type) {
+		case dataschema.SingleNestedAttribute:
+			describedData(nested.Attributes, p, visit)
+		case dataschema.ListNestedAttribute:
+			describedData(nested.NestedObject.Attributes, p, visit)
+		}
+	}
+}
+
+// What can be set in a data source says its default; nothing there is changed, in place or otherwise.
+func TestEveryAttributeOfDataSourcesIsDescribed(t *testing.T) {
+	t.Parallel()
+	for _, newDataSource := range newProvider("test", nil)().DataSources(t.Context()) {
+		d := newDataSource()
+		s := dataSchema(t, d)
+		if s.MarkdownDescription == "" {
+			t.Errorf("%T has no description", d)
+		}
+		describedData(s.Attributes, path.Empty(), func(p path.Path, a dataschema.Attribute) {
+			text := a.GetMarkdownDescription()
+			_, parent := a.(dataschema.SingleNestedAttribute)
+			switch {
+			case text == "":
+				t.Errorf("%T: %s has no description", d, p)
+			case a.IsOptional() && !parent && !strings.Contains(text, "Default"):
+				t.Errorf("%T: %s does not say its default: %s", d, p, text)
+			case strings.Contains(text, "Chang"):
+				t.Errorf("%T: %s speaks of a change: %s", d, p, text)
+			}
+		})
+	}
+}
+
 func TestSecretsAreSensitive(t *testing.T) {
 	t.Parallel()
 	secret := []string{"token", "client_key", "proxy_url", "env"}
@@ -114,4 +172,7 @@ func TestSecretsAreSensitive(t *testing.T) {
 		check(name, a.IsSensitive())
 	}
 	described(appsIngressSchema().Attributes, path.Empty(), func(p path.Path, a schema.Attribute) { check(p.String(), a.IsSensitive()) })
+	describedData(appsIngressDataSchema().Attributes, path.Empty(), func(p path.Path, a dataschema.Attribute) {
+		check(p.String(), a.IsSensitive())
+	})
 }

@@ -23,6 +23,7 @@ const (
 	clusterName = "demo"
 	baseDomain  = "clusters.example.com"
 	poolName    = "apps-pool"
+	infraName   = "vlan100" // in attachment mode
 )
 
 // workerDelay is how long the hosted cluster is without a worker.
@@ -38,6 +39,7 @@ func delays() simulator.Delays {
 }
 
 var (
+	infras         = schema.GroupVersionResource{Group: "hostedcluster.densityops.com", Version: "v1alpha1", Resource: "infras"}
 	dnsServers     = schema.GroupVersionResource{Group: "hostedcluster.densityops.com", Version: "v1alpha1", Resource: "dnsservers"}
 	proxyServers   = schema.GroupVersionResource{Group: "hostedcluster.densityops.com", Version: "v1alpha1", Resource: "proxyservers"}
 	services       = schema.GroupVersionResource{Version: "v1", Resource: "services"}
@@ -52,6 +54,7 @@ var (
 type clusters struct {
 	managementKubeconfig string
 	hostedKubeconfig     string
+	attachment           bool // the oooi operator does the work
 
 	environment *testcluster.Environment
 	pair        *testcluster.Pair
@@ -59,12 +62,12 @@ type clusters struct {
 }
 
 // startClusters starts everything; what it started is gone again when it fails. MetalLB logs into dir.
-func startClusters(ctx context.Context, dir string) (_ *clusters, err error) {
+func startClusters(ctx context.Context, dir string, attachment bool) (_ *clusters, err error) {
 	environment, err := testcluster.NewEnvironment(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("starting etcd: %w", err)
 	}
-	c := &clusters{environment: environment}
+	c := &clusters{environment: environment, attachment: attachment}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.stop())
@@ -112,7 +115,7 @@ func (c *clusters) simulatorConfig(metallbLog string) (simulator.Config, error) 
 		Namespace:  "openshift-operators",
 		LogFile:    metallbLog,
 	}
-	return simulator.Config{
+	config := simulator.Config{
 		Management: c.pair.Management.REST(testcluster.UserSimulator),
 		Hosted:     c.pair.Hosted.REST(testcluster.UserSimulator),
 		Delays:     delays(),
@@ -122,29 +125,44 @@ func (c *clusters) simulatorConfig(metallbLog string) (simulator.Config, error) 
 		HostedClusters: []simulator.HostedCluster{{
 			Name: clusterName, BaseDomain: baseDomain, Kubeconfig: c.pair.Hosted.KubeconfigBytes(testcluster.UserProvider),
 		}},
-	}, nil
+	}
+	if c.attachment {
+		config.Oooi = &simulator.OooiOptions{}
+	}
+	return config, nil
 }
 
-// createPublishers makes the DNSServer and the ProxyServer, which serve another cluster already.
+// createPublishers makes the DNSServer and the ProxyServer, which serve another cluster already, or the Infra that has its own.
 func (c *clusters) createPublishers(ctx context.Context) error {
-	dns := publisher("DNSServer", "shared-dns", map[string]any{
-		"networkConfig":       map[string]any{"serverIP": "198.51.100.3", "proxyIP": "198.51.100.4", "internalProxyIP": "172.30.0.80"},
-		"hostedClusterDomain": baseDomain,
-		"staticEntries":       []any{map[string]any{"hostname": "api.other." + baseDomain, "ip": "198.51.100.9"}},
-	})
-	proxy := publisher("ProxyServer", "shared-proxy", map[string]any{
-		"networkConfig": map[string]any{"serverIP": "198.51.100.4"},
-		"backends": []any{map[string]any{
-			"name": "other-api", "hostname": "api.other." + baseDomain, "port": int64(6443),
-			"targetService": "kube-apiserver", "targetPort": int64(6443), "targetNamespace": "clusters-other",
-		}},
-	})
-	client := c.pair.Management.Dynamic(testcluster.UserAdmin)
-	for resource, object := range map[schema.GroupVersionResource]*unstructured.Unstructured{dnsServers: dns, proxyServers: proxy} {
-		_, err := client.Resource(resource).Namespace(object.GetNamespace()).Create(ctx, object, metav1.CreateOptions{})
-		if err != nil {
-			return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
-		}
+	if c.attachment {
+		return c.create(ctx, infras, publisher("Infra", infraName, map[string]any{
+			"networkConfig": map[string]any{"cidr": "198.51.100.0/24", "gateway": "198.51.100.1"},
+			"infraComponents": map[string]any{
+				"dns":   map[string]any{"serverIP": "198.51.100.3"},
+				"proxy": map[string]any{"serverIP": "198.51.100.4", "internalProxyService": "172.30.0.80"},
+			},
+		}))
+	}
+	return errors.Join(
+		c.create(ctx, dnsServers, publisher("DNSServer", "shared-dns", map[string]any{
+			"networkConfig":       map[string]any{"serverIP": "198.51.100.3", "proxyIP": "198.51.100.4", "internalProxyIP": "172.30.0.80"},
+			"hostedClusterDomain": baseDomain,
+			"staticEntries":       []any{map[string]any{"hostname": "api.other." + baseDomain, "ip": "198.51.100.9"}},
+		})),
+		c.create(ctx, proxyServers, publisher("ProxyServer", "shared-proxy", map[string]any{
+			"networkConfig": map[string]any{"serverIP": "198.51.100.4"},
+			"backends": []any{map[string]any{
+				"name": "other-api", "hostname": "api.other." + baseDomain, "port": int64(6443),
+				"targetService": "kube-apiserver", "targetPort": int64(6443), "targetNamespace": "clusters-other",
+			}},
+		})),
+	)
+}
+
+func (c *clusters) create(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
+	client := c.pair.Management.Dynamic(testcluster.UserAdmin).Resource(resource)
+	if _, err := client.Namespace(object.GetNamespace()).Create(ctx, object, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	return nil
 }
@@ -202,10 +220,18 @@ func (c *clusters) breakThings(ctx context.Context) ([]string, error) {
 }
 
 // leftovers are what the provider made and is still there: objects in the hosted cluster, which had none of these kinds
-// before, and entries of the lists in the management cluster.
+// before, and entries of the lists in the management cluster. The oooi operator leaves the
+// CSV that OLM made, and does not wait for the end of what it deletes.
 func (c *clusters) leftovers(ctx context.Context) ([]string, error) {
-	made := func(object *unstructured.Unstructured) bool { return object.GetNamespace() != metav1.NamespaceDefault }
-	left, err := find(ctx, c.pair.Hosted, made, services, subscriptions, csvs, metallbs, pools, advertisements)
+	made := func(object *unstructured.Unstructured) bool {
+		going := c.attachment && object.GetDeletionTimestamp() != nil
+		return object.GetNamespace() != metav1.NamespaceDefault && !going
+	}
+	kinds := []schema.GroupVersionResource{services, subscriptions, metallbs, pools, advertisements}
+	if !c.attachment {
+		kinds = append(kinds, csvs)
+	}
+	left, err := find(ctx, c.pair.Hosted, made, kinds...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,8 @@
 // Command demo shows the provider at work on this machine: it starts a management and a hosted cluster, applies
 // examples/demo with the local build, breaks something in the cluster, lets Terraform find and repair it, destroys, and
 // leaves nothing running. Everything in the clusters that is not Terraform's is real (API servers, etcd, MetalLB) or, as far
-// as it needs machines (nodes, OLM, HyperShift), simulated with short delays.
+// as it needs machines (nodes, OLM, HyperShift), simulated with short delays. In attachment
+// mode an Infra owns what is published, and the oooi operator is simulated too, with the times of the real one.
 package main
 
 import (
@@ -24,8 +25,13 @@ func main() {
 	flag.StringVar(&d.program, "terraform", "terraform", "Terraform, or OpenTofu")
 	flag.StringVar(&d.provider, "provider", "bin/terraform-provider-oooi", "the provider's local build")
 	flag.StringVar(&d.example, "example", "examples/demo", "the configuration to apply")
+	flag.StringVar(&d.mode, "mode", "direct", "direct, or attachment: the oooi operator does the work")
 	flag.BoolVar(&d.keep, "keep", false, "leave the clusters up, with the ingress applied, until Ctrl-C")
 	flag.Parse()
+	if d.mode != "direct" && d.mode != modeAttachment {
+		fmt.Fprintf(os.Stderr, "demo: there is no mode %q\n", d.mode)
+		os.Exit(2)
+	}
 	d.out = os.Stdout
 	rest.SetDefaultWarningHandler(rest.NoWarnings{}) // an API server's remarks are not the demo's subject
 
@@ -44,10 +50,13 @@ func main() {
 	d.say("\nNothing is left running.")
 }
 
+const modeAttachment = "attachment"
+
 type demo struct {
 	program  string
 	provider string
 	example  string
+	mode     string
 	keep     bool
 	out      io.Writer
 
@@ -76,7 +85,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 
 	d.step("Start a management and a hosted cluster: real API servers, etcd and MetalLB, the rest simulated")
 	start := time.Now()
-	d.clusters, err = startClusters(ctx, dir)
+	d.clusters, err = startClusters(ctx, dir, d.mode == modeAttachment)
 	if err != nil {
 		return err
 	}
@@ -90,6 +99,9 @@ func (d *demo) run(ctx context.Context) (err error) {
 		return err
 	}
 	d.tf.variable("kubeconfig", d.clusters.managementKubeconfig)
+	if d.mode == modeAttachment {
+		d.tf.variable("infra", infraName)
+	}
 	return d.play(ctx)
 }
 
