@@ -34,6 +34,8 @@ func TestAttachment(t *testing.T) {
 		),
 	})
 	test.CheckDestroy = func(*terraform.State) error {
+		// The attachment goes when the operator has asked for the end of what it made; MetalLB's own operator takes a moment longer.
+		w.hosted.await("the end of MetalLB", func() bool { return w.hosted.get(metallbs, "openshift-operators", "metallb") == nil })
 		w.hosted.delete(csvs, "openshift-operators", "metallb-operator.v4.18.0-202601010000") // which the operator leaves
 		w.management.sameAs(management)
 		w.hosted.sameAs(hosted)
