@@ -86,7 +86,7 @@ func (r *run) refuseBulletin(b bulletin, obj *unstructured.Unstructured) error {
 		return &ConfigError{
 			Attribute: attribute,
 			Problem:   fmt.Sprintf("%s does not exist in the %s", b.ref, r.management),
-			Remedy:    missingRemedy(r.spec),
+			Remedy:    "create it first, or set publish to what exists",
 		}
 	}
 	if infra := owningInfra(obj); infra != "" {
@@ -102,13 +102,6 @@ func ownedByInfra(b bulletin, infra string) *ConfigError {
 		Problem:   fmt.Sprintf("%s belongs to Infra %s, and oooi takes back within moments what is written to it directly", b.ref, infra),
 		Remedy:    "publish in a DNSServer and a ProxyServer that no Infra owns",
 	}
-}
-
-func missingRemedy(spec Spec) string {
-	if spec.Infra != "" {
-		return fmt.Sprintf("there is no Infra %s either: check infra_ref, or set publish to what exists", spec.Infra)
-	}
-	return "create it first, or change publish"
 }
 
 // owningInfra is the name of the Infra that controls an object; empty: none does.
