@@ -63,7 +63,6 @@ func TestDefaults(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			created, err := createKind(t, cluster, test.kind, fields(t, test.spec))
 			must(t, err)
 			if diff := cmp.Diff(fields(t, test.want), toFloats(t, created.Object["spec"])); diff != "" {
@@ -103,7 +102,6 @@ func TestRefusals(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			spec := fields(t, minimal[test.kind])
 			maps.Copy(spec, fields(t, test.change))
 			maps.DeleteFunc(spec, func(_ string, value any) bool { return value == nil })

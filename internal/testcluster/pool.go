@@ -16,6 +16,7 @@ const (
 
 	defaultPairs = 3 // about half a gigabyte and, while starting, two cores for three seconds each
 	resetTimeout = 2 * time.Minute
+	pairTimeout  = 15 * time.Minute // longer than any test has its pair, shorter than go test waits
 )
 
 // pool hands out pairs to tests and takes them back.
@@ -58,7 +59,9 @@ type options struct{ fresh bool }
 func Fresh() Option { return func(o *options) { o.fresh = true } }
 
 // Start gives a test a pair of pristine clusters of its own, until the test and its cleanups (those registered after
-// Start) are done. It waits while as many tests as there may be pairs have one. With -short the test is skipped.
+// Start) are done. It waits while as many tests as there may be pairs have one; so a test that has one must not have
+// parallel subtests: it would keep the pair while they wait for the tests that wait for a pair. With -short the test is
+// skipped.
 func Start(tb testing.TB, opts ...Option) *Pair {
 	tb.Helper()
 	if testing.Short() {
@@ -69,7 +72,11 @@ func Start(tb testing.TB, opts ...Option) *Pair {
 		opt(&chosen)
 	}
 	p := shared()
-	p.slots <- struct{}{}
+	select {
+	case p.slots <- struct{}{}:
+	case <-time.After(pairTimeout):
+		tb.Fatalf("all %d pairs of test clusters were in use for %s: does a test that has one wait for parallel subtests?", cap(p.slots), pairTimeout)
+	}
 	tb.Cleanup(func() { <-p.slots })
 
 	pair, err := p.take(tb.Context(), chosen)

@@ -92,7 +92,6 @@ func TestProxyFaults(t *testing.T) {
 	proxy := cluster.Proxy()
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			create(t, cluster, configMaps, configMap("clusters", name))
 			rule := proxy.Add(testcluster.Match{Path: "/configmaps/" + name + "$"}, test.action)
 			defer rule.Remove()
