@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
@@ -66,6 +68,9 @@ func (o Overrides) connect(parsed *api.Config, source, context string) (*rest.Co
 		return nil, err
 	}
 	o.apply(target.cluster)
+	if o.ClusterCACertificate != "" {
+		target.authoritySource = "certificate authority given in place of that of " + source
+	}
 	config, err := target.connect()
 	if err != nil {
 		return nil, err
@@ -147,7 +152,10 @@ type choice struct {
 
 // target is one cluster and one user: copies, free to be changed.
 type target struct {
-	source  string
+	source          string
+	authoritySource string // where the certificate authority comes from, when that is not the source
+	userSource      string // the same of the credentials
+
 	cluster *api.Cluster
 	user    *api.AuthInfo
 }
@@ -214,6 +222,9 @@ func (t target) connect() (*rest.Config, error) {
 	if err := t.readFiles(); err != nil {
 		return nil, err
 	}
+	if err := t.checkCertificates(); err != nil {
+		return nil, err
+	}
 	if t.user.Exec != nil {
 		// A provider has no terminal. Saying so also satisfies API version v1, which wants it said.
 		t.user.Exec.InteractiveMode = api.NeverExecInteractiveMode
@@ -234,6 +245,25 @@ func (t target) checkURLs() error {
 	for _, part := range []struct{ what, text string }{{"server", t.cluster.Server}, {"proxy URL", t.cluster.ProxyURL}} {
 		if parsed, err := url.Parse(part.text); part.text != "" && (err != nil || parsed.Host == "") {
 			return &ConnectionError{Source: t.source, Err: fmt.Errorf("the %s of the cluster is not a URL", part.what)}
+		}
+	}
+	return nil
+}
+
+// checkCertificates refuses what is no PEM: client-go does not say where it came from.
+func (t target) checkCertificates() error {
+	authority, user := t.cluster.CertificateAuthorityData, t.user
+	if len(authority) > 0 && !x509.NewCertPool().AppendCertsFromPEM(authority) {
+		return &ConnectionError{
+			Source: orElse(t.authoritySource, t.source), Err: errors.New("the certificate authority has no certificate in PEM form"),
+		}
+	}
+	if len(user.ClientCertificateData) == 0 || len(user.ClientKeyData) == 0 {
+		return nil
+	}
+	if _, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData); err != nil {
+		return &ConnectionError{
+			Source: orElse(t.userSource, t.source), Err: errors.New("the client certificate and its key are not a pair in PEM form"),
 		}
 	}
 	return nil

@@ -82,6 +82,9 @@ func (s settings) override(t *target) {
 		t.cluster.ProxyURL = s.proxy.value
 	}
 	trust(t.cluster, s.ca.value, s.insecure.set())
+	if s.ca.set() {
+		t.authoritySource = s.ca.source
+	}
 	if s.insecure.source != "" && !s.insecure.set() {
 		t.cluster.InsecureSkipTLSVerify = false // insecure = false is said, too
 	}
@@ -94,7 +97,7 @@ func (s settings) override(t *target) {
 	if s.exec != nil {
 		user.Exec = s.exec.plugin()
 	}
-	t.user = user
+	t.user, t.userSource = user, firstOf(s.cert, s.token).source
 }
 
 // plugin is the credential plugin as client-go runs it.
