@@ -15,11 +15,11 @@ const (
 	AssetsVariable = "KUBEBUILDER_ASSETS"
 )
 
-// MissingError says that something was not built yet, and how to build it.
+// MissingError says that something was not built yet, and how to get it.
 type MissingError struct{ Path string }
 
 func (e *MissingError) Error() string {
-	return e.Path + " is missing; build it with: internal/tools/build.sh kube-apiserver etcd metallb-controller crds"
+	return e.Path + " is missing; get it with: make tools-clusters tools-datapath"
 }
 
 // Binary finds a program that internal/tools/build.sh builds.

