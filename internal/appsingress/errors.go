@@ -19,7 +19,7 @@ type StepError struct {
 	Done     []StepTime    // the steps before it
 	Exists   []string      // the objects of this ingress that exist now
 	Refused  bool          // found before the first write: nothing was changed
-	Unseen   bool          // the hosted cluster could not be looked at
+	Blind    bool          // the hosted cluster could not be looked at
 	Err      error
 }
 

@@ -72,7 +72,7 @@ func (w *walk) refused(ctx context.Context, r *run, s step, err error) error {
 
 func (w *walk) failAfter(ctx context.Context, r *run, s step, elapsed time.Duration, err error) error {
 	operated := r.spec.Mode == ModeAttachment // then it is the operator who looks into the hosted cluster
-	story := &StepError{Of: len(w.steps), Name: s.name(), Elapsed: elapsed, Done: w.done, Unseen: r.hosted == nil && !operated, Err: err}
+	story := &StepError{Of: len(w.steps), Name: s.name(), Elapsed: elapsed, Done: w.done, Blind: r.hosted == nil && !operated, Err: err}
 	if n := len(w.done); n > 0 && w.done[n-1].Name == s.name() { // it was gone through in parts
 		story.Done, story.Elapsed = w.done[:n-1], elapsed+w.done[n-1].Elapsed
 	}

@@ -286,7 +286,7 @@ func existing(v verb, e *appsingress.StepError) string {
 		return ""
 	case v == verbDelete && e.Of == 0:
 		return "What exists could not be found out, and nothing was removed in any cluster"
-	case len(e.Exists) == 0 && e.Unseen:
+	case len(e.Exists) == 0 && e.Blind:
 		return "Exists now: not known, and nothing was changed in any cluster"
 	case len(e.Exists) == 0:
 		return "Exists now: nothing of this ingress"

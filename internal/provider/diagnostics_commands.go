@@ -14,7 +14,7 @@ func lookFurther(spec appsingress.Spec, e *appsingress.StepError, foreign []*app
 		return lookAt(hosted, foreign[0])
 	}
 	name := e.Name
-	if e.Unseen {
+	if e.Blind {
 		name = ""
 	}
 	switch name {
