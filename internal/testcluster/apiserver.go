@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster/process"
 )
 
 // servedAPIs are the built-in APIs that the clusters serve: what the provider, OLM and MetalLB use, and what an API
@@ -74,7 +76,7 @@ func writeServerFiles(dir string, ca *authority, users tokens) (serverFiles, err
 }
 
 // startAPIServer starts an API server whose data is below a prefix of its own in etcd. It returns its URL.
-func startAPIServer(ctx context.Context, etcdURL, prefix string, files serverFiles) (*process, string, error) {
+func startAPIServer(ctx context.Context, etcdURL, prefix string, files serverFiles) (*process.Process, string, error) {
 	binary, err := Binary("kube-apiserver")
 	if err != nil {
 		return nil, "", err
@@ -83,34 +85,34 @@ func startAPIServer(ctx context.Context, etcdURL, prefix string, files serverFil
 	if err != nil {
 		return nil, "", err
 	}
-	server, err := startProcess(binary, files.log,
-		"--etcd-servers="+etcdURL,
-		"--etcd-prefix="+prefix,
+	server, err := process.Start(process.Options{Program: binary, LogFile: files.log, Args: []string{
+		"--etcd-servers=" + etcdURL,
+		"--etcd-prefix=" + prefix,
 		"--etcd-compaction-interval=0", // several servers on one etcd would compact each other's history
 		"--etcd-count-metric-poll-period=0",
 		"--etcd-db-metric-poll-interval=0",
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", ports[0]),
-		"--tls-cert-file="+files.certificate,
-		"--tls-private-key-file="+files.key,
+		"--tls-cert-file=" + files.certificate,
+		"--tls-private-key-file=" + files.key,
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file="+files.signingKey,
-		"--service-account-signing-key-file="+files.signingKey,
-		"--token-auth-file="+files.tokens,
+		"--service-account-key-file=" + files.signingKey,
+		"--service-account-signing-key-file=" + files.signingKey,
+		"--token-auth-file=" + files.tokens,
 		"--authorization-mode=RBAC",
 		"--allow-privileged",
-		"--audit-policy-file="+files.policy,
-		"--audit-log-path="+files.audit,
+		"--audit-policy-file=" + files.policy,
+		"--audit-log-path=" + files.audit,
 		"--audit-log-mode=blocking", // whoever got an answer finds the request in the file
 		"--audit-log-maxsize=0",     // no rotation: marks are offsets
-		"--disable-admission-plugins="+strings.Join(uselessAdmission, ","),
-		"--runtime-config=api/all=false,"+strings.Join(enabled(servedAPIs), ","),
+		"--disable-admission-plugins=" + strings.Join(uselessAdmission, ","),
+		"--runtime-config=api/all=false," + strings.Join(enabled(servedAPIs), ","),
 		"--enable-priority-and-fairness=false",
 		"--endpoint-reconciler-type=none",
 		"--profiling=false",
 		"--event-ttl=15m",
-	)
+	}})
 	if err != nil {
 		return nil, "", err
 	}
@@ -129,7 +131,7 @@ func enabled(apis []string) []string {
 }
 
 // waitReady waits until an API server says that all its start-up work is done.
-func waitReady(ctx context.Context, server *process, url string, ca *authority) error {
+func waitReady(ctx context.Context, server *process.Process, url string, ca *authority) error {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool(), MinVersion: tls.VersionTLS12}}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster/process"
 )
 
 // Cluster is one API server, with data of its own.
@@ -22,7 +24,7 @@ type Cluster struct {
 	dir      string
 	ca       *authority
 	users    tokens
-	server   *process
+	server   *process.Process
 	fixtures fixtures
 	pristine Snapshot
 	served   map[string]bool // the API groups of the pristine cluster

@@ -7,8 +7,16 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster/process"
+)
+
+const (
+	startTimeout = 3 * time.Minute // a busy machine with few cores, several servers starting at once
+	startPoll    = 20 * time.Millisecond
 )
 
 // Environment is one etcd and any number of clusters on it.
@@ -16,7 +24,7 @@ type Environment struct {
 	dir     string
 	ca      *authority
 	users   tokens
-	etcd    *process
+	etcd    *process.Process
 	etcdURL string
 
 	made atomic.Int64

@@ -6,10 +6,12 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster/process"
 )
 
 // startEtcd starts the one etcd that all API servers of an environment share. It returns the URL for clients.
-func startEtcd(ctx context.Context, dir string) (*process, string, error) {
+func startEtcd(ctx context.Context, dir string) (*process.Process, string, error) {
 	binary, err := Binary("etcd")
 	if err != nil {
 		return nil, "", err
@@ -20,17 +22,17 @@ func startEtcd(ctx context.Context, dir string) (*process, string, error) {
 	}
 	client := fmt.Sprintf("http://127.0.0.1:%d", ports[0])
 	peer := fmt.Sprintf("http://127.0.0.1:%d", ports[1])
-	etcd, err := startProcess(binary, filepath.Join(dir, "etcd.log"),
+	etcd, err := process.Start(process.Options{Program: binary, LogFile: filepath.Join(dir, "etcd.log"), Args: []string{
 		"--name=default",
-		"--data-dir="+filepath.Join(dir, "etcd"),
-		"--listen-client-urls="+client,
-		"--advertise-client-urls="+client,
-		"--listen-peer-urls="+peer,
-		"--initial-advertise-peer-urls="+peer,
-		"--initial-cluster=default="+peer,
+		"--data-dir=" + filepath.Join(dir, "etcd"),
+		"--listen-client-urls=" + client,
+		"--advertise-client-urls=" + client,
+		"--listen-peer-urls=" + peer,
+		"--initial-advertise-peer-urls=" + peer,
+		"--initial-cluster=default=" + peer,
 		"--unsafe-no-fsync", // the data need not survive a crash, and syncing is most of the time of a write
 		"--log-level=warn",
-	)
+	}})
 	if err != nil {
 		return nil, "", err
 	}

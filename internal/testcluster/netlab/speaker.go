@@ -1,0 +1,6 @@
+package netlab
+
+const (
+	controllerProgram = "metallb-controller"
+	speakerProgram    = "metallb-speaker"
+)
