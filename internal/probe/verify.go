@@ -101,7 +101,21 @@ type Attempt struct {
 
 // Verify checks all paths side by side and returns when all are known. A path that the context does not leave enough time
 // for has failed.
-func Verify(ctx context.Context, request Request) []Path { panic("not written yet") }
+func Verify(ctx context.Context, request Request) []Path {
+	return newCheck(request).paths(ctx)
+}
 
 // Healthy says that at least one path is OK and none has failed.
-func Healthy(paths []Path) bool { panic("not written yet") }
+func Healthy(paths []Path) bool {
+	healthy := false
+	for _, path := range paths {
+		switch path.Result {
+		case Failed:
+			return false
+		case OK:
+			healthy = true
+		case NotConfigured, NotTestable:
+		}
+	}
+	return healthy
+}
