@@ -53,7 +53,8 @@ func appsIngressDataSchema() schema.Schema {
 				MarkdownDescription: "Wait until the ingress exists, is `Ready` and has an endpoint in its range. Only a HostedCluster has " +
 					"to exist already. Default: `false`, which makes an ingress that does not exist an error.",
 			},
-			"timeouts": readTimeoutAttribute(),
+			"timeouts": readTimeoutAttribute(fmt.Sprintf("Default: `%s`, and `%s` with `wait_until_ready`.",
+				shortDuration(DefaultReadTimeout), shortDuration(DefaultWaitTimeout))),
 			"id": seenText("`<namespace>/<name>` of the `oooi_apps_ingress` resource that it comes from, or of the attachment. Null when " +
 				"it was made otherwise."),
 			"mode":            seenText("How it was found: `attachment`, or `direct` in the hosted cluster."),
@@ -126,7 +127,7 @@ func hostedClusterAccessData() schema.Attribute {
 // asRead leaves out of a description what a change does: a data source is read afresh every time.
 func asRead(description string) string { return strings.TrimSuffix(description, " Changed in place.") }
 
-func readTimeoutAttribute() schema.Attribute {
+func readTimeoutAttribute(byDefault string) schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional:            true,
 		CustomType:          timeouts.Type{ObjectType: types.ObjectType{AttrTypes: map[string]attr.Type{"read": types.StringType}}},
@@ -134,8 +135,7 @@ func readTimeoutAttribute() schema.Attribute {
 		Attributes: map[string]schema.Attribute{
 			"read": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{duration()},
-				MarkdownDescription: fmt.Sprintf("Time for the read, as a duration such as `90s` or `45m`. Default: `%s`, and `%s` with "+
-					"`wait_until_ready`.", shortDuration(DefaultReadTimeout), shortDuration(DefaultWaitTimeout)),
+				MarkdownDescription: "Time for the read, as a duration such as `90s` or `45m`. " + byDefault,
 			},
 		},
 	}

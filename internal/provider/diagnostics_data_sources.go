@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,6 +20,18 @@ const (
 	infraNoun   = "The Infra"
 	ingressNoun = "The apps ingress"
 )
+
+// What the messages of a verification call the objects that its addresses come from.
+const (
+	dnsServerNoun   = "DNSServer"
+	proxyServerNoun = "ProxyServer"
+)
+
+// pathLeftOut is said of a path that was not to be tried.
+const pathLeftOut = "check_paths leaves it out"
+
+// errProviderUnknown is an object that would have to be read while the provider's arguments are unknown.
+var errProviderUnknown = errors.New("an argument of the provider is not known yet")
 
 // reading is a read of a data source that failed.
 type reading struct {
@@ -86,4 +99,44 @@ func unread(noun, object, more, look string, r reading) diag.Diagnostic {
 	}
 	lines = append(lines, "Look further: "+look, "Error: "+r.err.Error())
 	return diag.NewErrorDiagnostic(noun+" could not be read"+end(r.err), strings.Join(lines, "\n"))
+}
+
+// serverLacks is an object that does not say yet what a path needs.
+func serverLacks(noun string, name appsingress.NamespacedName, field string) string {
+	return fmt.Sprintf("the %s %s has no address in %s", noun, name, field)
+}
+
+// serverUnread is an object that could not be read. It is part of a state, and so the same whenever the same is met: of the error only
+// its class is told.
+func serverUnread(noun string, name appsingress.NamespacedName, err error) string {
+	return fmt.Sprintf("the %s %s could not be read: %s", noun, name, classOf(err))
+}
+
+func classOf(err error) string {
+	var (
+		absent      *appsingress.NotFoundError
+		connection  *kube.ConnectionError
+		certificate *tls.CertificateVerificationError
+	)
+	switch {
+	case errors.Is(err, errProviderUnknown):
+		return errProviderUnknown.Error()
+	case errors.As(err, &absent):
+		return "it " + absent.Seen
+	case appsingress.IsNotServed(err):
+		return "the cluster does not serve this kind, and so is most likely not the management cluster"
+	case errors.As(err, &connection):
+		return connection.Error()
+	case kube.IsForbidden(err):
+		return "the provider's user is not allowed to get it"
+	case kube.IsUnauthorized(err):
+		return "the management cluster refused the credentials"
+	case kube.IsAnswer(err):
+		return "the management cluster answered with an error of its own"
+	case errors.As(err, &certificate):
+		return "the certificate of the management cluster could not be verified"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the management cluster did not answer in time"
+	}
+	return "the management cluster could not be reached"
 }

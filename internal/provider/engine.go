@@ -29,6 +29,9 @@ type engine interface {
 	// Ingress reads an ingress that something else manages.
 	Ingress(ctx context.Context, query appsingress.Query) (appsingress.Ingress, error)
 
+	// Servers reads where an ingress is published.
+	Servers(ctx context.Context, namespace string, publish appsingress.Publish) appsingress.Servers
+
 	// ClusterUID identifies the management cluster.
 	ClusterUID(ctx context.Context) (string, error)
 }
@@ -82,6 +85,11 @@ func (e *clusterEngine) Infra(ctx context.Context, name appsingress.NamespacedNa
 // Ingress implements engine.
 func (e *clusterEngine) Ingress(ctx context.Context, query appsingress.Query) (appsingress.Ingress, error) {
 	return appsingress.ReadIngress(ctx, e.management, e.clusters, query)
+}
+
+// Servers implements engine.
+func (e *clusterEngine) Servers(ctx context.Context, namespace string, publish appsingress.Publish) appsingress.Servers {
+	return appsingress.ReadServers(ctx, e.management, namespace, publish)
 }
 
 // ClusterUID implements engine.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/densityops/terraform-provider-oooi/internal/appsingress"
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
+	"github.com/densityops/terraform-provider-oooi/internal/probe"
 )
 
 // world is an engine without clusters: it holds what is "live" and does what a test scripts. One world serves one test.
@@ -43,6 +44,8 @@ type world struct {
 	infraErr   error
 	ingress    appsingress.Ingress
 	ingressErr error
+	servers    appsingress.Servers
+	paths      []probe.Path  // what a verification finds
 	asked      []any         // what the data sources have asked for
 	readBudget time.Duration // of the last read of an ingress
 	moveTo     string        // the address that the next Ensure ends with
@@ -54,8 +57,24 @@ func newWorld() *world { return &world{uid: "uid-1", mode: appsingress.ModeDirec
 func (w *world) factories() map[string]func() (tfprotov6.ProviderServer, error) {
 	connect := func(kube.Config) (engine, error) { return w, nil }
 	return map[string]func() (tfprotov6.ProviderServer, error){
-		"oooi": providerserver.NewProtocol6WithError(newProvider("test", connect)()),
+		"oooi": providerserver.NewProtocol6WithError(&oooiProvider{version: "test", connect: connect, verify: w.verify}),
 	}
+}
+
+func (w *world) verify(ctx context.Context, request probe.Request) []probe.Path {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = append(w.asked, request)
+	deadline, _ := ctx.Deadline()
+	w.readBudget = time.Until(deadline)
+	return w.paths
+}
+
+func (w *world) Servers(_ context.Context, namespace string, publish appsingress.Publish) appsingress.Servers {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = append(w.asked, namespace, publish)
+	return w.servers
 }
 
 // set changes the world between two steps of a test.

@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/densityops/terraform-provider-oooi/internal/probe"
 )
 
 // typeName is the prefix of the types of all resources and data sources.
@@ -18,6 +20,7 @@ const typeName = "oooi"
 type oooiProvider struct {
 	version string
 	connect connectFunc
+	verify  verifyFunc
 }
 
 var _ provider.Provider = (*oooiProvider)(nil)
@@ -28,7 +31,9 @@ func New(version string) func() provider.Provider {
 }
 
 func newProvider(version string, connect connectFunc) func() provider.Provider {
-	return func() provider.Provider { return &oooiProvider{version: version, connect: connect} }
+	return func() provider.Provider {
+		return &oooiProvider{version: version, connect: connect, verify: probe.Verify}
+	}
 }
 
 // providerData is what a configured provider hands to its resources and data sources.
@@ -95,5 +100,9 @@ func (p *oooiProvider) Resources(context.Context) []func() resource.Resource {
 
 // DataSources implements provider.Provider.
 func (p *oooiProvider) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{newInfraDataSource, newAppsIngressDataSource}
+	return []func() datasource.DataSource{
+		newInfraDataSource,
+		newAppsIngressDataSource,
+		func() datasource.DataSource { return &verificationDataSource{verify: p.verify} },
+	}
 }

@@ -121,9 +121,13 @@ func addressRange() textRule {
 }
 
 func ipv4() textRule {
+	return ipv4For(`Write an address of metallb.ip_address_pool_range such as "192.0.2.200"`)
+}
+
+func ipv4For(remedy string) textRule {
 	return textRule{"an IPv4 address", func(value string) (string, string) {
 		if a, err := netip.ParseAddr(value); err != nil || !a.Is4() {
-			return "is not an IPv4 address", `Write an address of metallb.ip_address_pool_range such as "192.0.2.200"`
+			return "is not an IPv4 address", remedy
 		}
 		return "", ""
 	}}
@@ -142,23 +146,33 @@ func duration() textRule {
 	}}
 }
 
-type portRule struct{}
+// numberRule is a rule for one known number.
+type numberRule struct {
+	least, most int32
+	wants       string
+}
 
-func port() validator.Int32 { return portRule{} }
+var _ validator.Int32 = numberRule{}
+
+func port() numberRule { return numberFrom(1, 65535, "a port") }
+
+func numberFrom(least, most int32, wants string) numberRule { return numberRule{least, most, wants} }
 
 // Description implements validator.Int32.
-func (portRule) Description(context.Context) string { return "a port from 1 to 65535" }
+func (r numberRule) Description(context.Context) string {
+	return fmt.Sprintf("%s from %d to %d", r.wants, r.least, r.most)
+}
 
 // MarkdownDescription implements validator.Int32.
-func (r portRule) MarkdownDescription(ctx context.Context) string { return r.Description(ctx) }
+func (r numberRule) MarkdownDescription(ctx context.Context) string { return r.Description(ctx) }
 
 // ValidateInt32 implements validator.Int32.
-func (portRule) ValidateInt32(_ context.Context, req validator.Int32Request, resp *validator.Int32Response) {
+func (r numberRule) ValidateInt32(ctx context.Context, req validator.Int32Request, resp *validator.Int32Response) {
 	value := req.ConfigValue
-	if value.IsNull() || value.IsUnknown() || value.ValueInt32() >= 1 && value.ValueInt32() <= 65535 {
+	if value.IsNull() || value.IsUnknown() || value.ValueInt32() >= r.least && value.ValueInt32() <= r.most {
 		return
 	}
-	resp.Diagnostics.Append(valueRefused(req.Path, fmt.Sprintf("%d is not a port", value.ValueInt32()), "Write a port from 1 to 65535"))
+	resp.Diagnostics.Append(valueRefused(req.Path, fmt.Sprintf("%d is not %s", value.ValueInt32(), r.wants), "Write "+r.Description(ctx)))
 }
 
 // metadataRule is a rule for the entries of a map of labels or annotations.

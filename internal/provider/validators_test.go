@@ -1,6 +1,9 @@
 package provider
 
 import (
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -43,7 +46,16 @@ func TestTextRules(t *testing.T) {
 		"one of":         {oneOf("Cluster", "Local"), []string{"Cluster", "Local"}, []string{"", "cluster"}},
 		"not empty":      {notEmpty(), []string{"x"}, []string{"", "  "}},
 		"IPv4":           {ipv4(), []string{"192.0.2.1"}, []string{"", "192.0.2", "2001:db8::1", "::ffff:192.0.2.1", "192.0.2.1/32"}},
-		"duration":       {duration(), []string{"90s", "1h30m"}, []string{"", "90", "0s", "-1m", "soon"}},
+		"DNS server": {
+			dnsServerAddress(),
+			[]string{"192.0.2.53", "192.0.2.53:5353"},
+			[]string{"", "192.0.2.53:", "192.0.2.53:0", "192.0.2.53:65536", ":53", "2001:db8::53", "[2001:db8::53]:53", "dns.example.com"},
+		},
+		"network":   {network(), []string{"192.0.2.0/24", "192.0.2.7/24"}, []string{"", "192.0.2.0", "192.0.2.0/33", "2001:db8::/64"}},
+		"host name": {hostName(), []string{"lb.example.com", "lb.example.com.", "lb"}, []string{"", ".", "a b", "lb..example.com", "LB"}},
+		"labels":    {dnsLabels(), []string{"a", "a.b"}, []string{"", ".", "a.", "A", "*", "a_b", strings.Repeat("a", 64)}},
+		"URL path":  {urlPath(), []string{"/", "/a?b=c"}, []string{"", "a", "http://a/", "/a b", "/ä", "/a\n"}},
+		"duration":  {duration(), []string{"90s", "1h30m"}, []string{"", "90", "0s", "-1m", "soon"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,6 +99,46 @@ func TestPortRule(t *testing.T) {
 		port().ValidateInt32(t.Context(), validator.Int32Request{Path: path.Root("ports"), ConfigValue: value}, &resp)
 		if got := !resp.Diagnostics.HasError(); got != want {
 			t.Errorf("%s: accepted is %t, want %t", value, got, want)
+		}
+	}
+}
+
+func TestNumberRule(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[int32]string{
+		1: "", 100: "", 0: "0 is not a number of attempts", 101: "Write a number of attempts from 1 to 100",
+	} {
+		var resp validator.Int32Response
+		rule := numberFrom(1, 100, "a number of attempts")
+		rule.ValidateInt32(t.Context(), validator.Int32Request{Path: path.Root("attempts"), ConfigValue: types.Int32Value(value)}, &resp)
+		got := ""
+		if len(resp.Diagnostics) > 0 {
+			got = resp.Diagnostics[0].Detail()
+		}
+		if (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%d: got %q, want %q", value, got, want)
+		}
+	}
+}
+
+func TestCertificatesRule(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	good := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	for value, want := range map[types.String]bool{
+		types.StringNull(): true, types.StringUnknown(): true, types.StringValue(good): true, types.StringValue("# ca\n" + good): true,
+		types.StringValue(""): false, types.StringValue("secret"): false,
+	} {
+		var resp validator.StringResponse
+		certificates().ValidateString(t.Context(), validator.StringRequest{Path: path.Root("ca_certificate"), ConfigValue: value}, &resp)
+		if got := !resp.Diagnostics.HasError(); got != want {
+			t.Errorf("%s: accepted is %t, want %t", value, got, want)
+		}
+		for _, d := range resp.Diagnostics {
+			if strings.Contains(d.Detail(), "secret") {
+				t.Errorf("the value is repeated: %s", d.Detail())
+			}
 		}
 	}
 }
