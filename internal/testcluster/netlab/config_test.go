@@ -92,8 +92,8 @@ func TestDNSServerIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			object := withSpec(t, fullDNSServer)
-			changed := replaceStrings(object.Object, change[0], change[1])
-			spec, err := readDNSServer(&unstructured.Unstructured{Object: changed.(map[string]any)})
+			replaceStrings(object.Object, change[0], change[1])
+			spec, err := readDNSServer(object)
 			if err == nil {
 				t.Errorf("accepted as %+v", spec)
 			}
@@ -138,7 +138,8 @@ backends:
    targetNamespace: default, protocol: TCP, timeoutSeconds: 5}
 - {name: other-apps-https, hostname: "*.apps.other.clusters.example.com", port: 443, targetService: lb.example.net, targetPort: 8443,
    targetNamespace: default, protocol: TCP, timeoutSeconds: 5}
-- {name: left-out, hostname: x, port: 53, targetService: 203.0.113.53, targetPort: 53, targetNamespace: default, protocol: UDP, timeoutSeconds: 1}
+- {name: left-out, hostname: x, port: 53, targetService: 203.0.113.53, targetPort: 53, targetNamespace: default, protocol: UDP,
+   timeoutSeconds: 1}
 `
 
 func envoyFiles(t *testing.T, spec string) (listenersFile, clustersFile string) {
