@@ -84,8 +84,12 @@ func (n *Namespace) ListenPacket(ctx context.Context, network, address string) (
 	return conn, err
 }
 
-// Dial is net.Dial inside. The address must be an IP address and a port.
+// Dial is net.Dial inside. The address must be an IP address and a port. It ends with the namespace too: an HTTP client goes
+// on dialing when nobody waits for it any more.
 func (n *Namespace) Dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(n.ctx, cancel)() //nolint:contextcheck // both contexts end it
 	err = n.withIP(address, func() error {
 		conn, err = (&net.Dialer{}).DialContext(ctx, network, address)
 		return err

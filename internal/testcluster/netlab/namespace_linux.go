@@ -36,9 +36,9 @@ func inside(namespace *os.File, f func()) error {
 	})
 }
 
-// andBack calls f, which may change its thread's network namespace, and goes back to the one before. A thread that cannot
-// go back is not used again: it stays locked to its goroutine and ends with it.
-func andBack(f func() error) error {
+// andBack calls f, which may change its thread's network namespace, and goes back to the one before, however f ends. A
+// thread that cannot go back is not used again: it stays locked to its goroutine and ends with it.
+func andBack(f func() error) (failed error) {
 	runtime.LockOSThread()
 	before, err := os.Open(threadNamespace)
 	if err != nil {
@@ -46,12 +46,14 @@ func andBack(f func() error) error {
 		return err
 	}
 	defer before.Close() //nolint:errcheck // nothing was written
-	failed := f()
-	if err := enter(before); err != nil {
-		return errors.Join(failed, fmt.Errorf("going back: %w", err))
-	}
-	runtime.UnlockOSThread()
-	return failed
+	defer func() {
+		if err := enter(before); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("going back: %w", err))
+			return
+		}
+		runtime.UnlockOSThread()
+	}()
+	return f()
 }
 
 func enter(namespace *os.File) error {
