@@ -70,11 +70,7 @@ func (c *check) certificateText(certificates []*x509.Certificate) string {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	const most = 3
-	text := "certificate for " + strings.Join(names[:min(most, len(names))], ", ")
-	if more := len(names) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return "certificate for " + someOf(names, most)
 }
 
 // printable keeps out what a stranger may have put into a name to confuse a terminal, or to fill it.

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -93,6 +94,15 @@ func joined(addresses []netip.Addr) string {
 	texts := make([]string, 0, len(addresses))
 	for _, address := range addresses {
 		texts = append(texts, address.String())
+	}
+	const most = 8
+	return someOf(texts, most)
+}
+
+// someOf joins the first texts and counts the others.
+func someOf(texts []string, most int) string {
+	if more := len(texts) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(texts[:most], ", "), more)
 	}
 	return strings.Join(texts, ", ")
 }

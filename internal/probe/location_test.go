@@ -1,0 +1,201 @@
+package probe
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestStand(t *testing.T) {
+	t.Parallel()
+
+	var (
+		here      = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("127.0.0.0/8")}
+		elsewhere = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}
+		all       = standing{routed: true, member: true, silenceCounts: true}
+		noRoute   = &net.OpError{Op: "dial", Net: "udp", Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}
+	)
+	tests := []struct {
+		name  string
+		place Location
+		err   error
+		want  standing
+	}{
+		{"anywhere", Location{}, nil, all},
+		{"inside", Location{Inside: here}, nil, all},
+		{"inside, and not in another", Location{Inside: here, Outside: elsewhere}, nil, all},
+		{"elsewhere", Location{Inside: elsewhere}, nil, standing{routed: true}},
+		{"outside", Location{Outside: here}, nil, standing{routed: true}},
+		{"inside and outside", Location{Inside: here, Outside: here}, nil, standing{routed: true, silenceCounts: true}},
+		{"not outside", Location{Outside: elsewhere}, nil, standing{routed: true, member: true}},
+		{"certainly", Location{Inside: elsewhere, Outside: here, Certain: true}, nil, all},
+		{"no route", Location{}, noRoute, standing{}},
+		{"no route, from inside", Location{Inside: here}, noRoute, standing{}},
+		{"no route to the host", Location{}, syscall.EHOSTUNREACH, standing{}},
+		{"no address of that family", Location{}, syscall.EADDRNOTAVAIL, standing{}},
+		{"no route, but certainly", Location{Certain: true}, noRoute, all},
+		{"another error", Location{Inside: here}, io.EOF, standing{routed: true}},
+		{"another error, from anywhere", Location{}, io.EOF, all},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := newCheck(Request{})
+			if tt.err != nil {
+				c.local = func(context.Context, string) (netip.Addr, error) {
+					return netip.Addr{}, fmt.Errorf("looking: %w", tt.err)
+				}
+			}
+			if got := c.stand(t.Context(), tt.place, "127.0.0.1:53"); got != tt.want {
+				t.Errorf("got %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+// Without a route nothing is asked: the servers that these paths lead to would refuse.
+func TestNoRoute(t *testing.T) {
+	t.Parallel()
+
+	const port = 9
+	loopback := netip.MustParseAddr("127.0.0.1")
+	server := Resolver{Server: netip.AddrPortFrom(loopback, port), Expected: loopback}
+	c := newCheck(Request{
+		Domain: "apps.demo.clusters.example.com", IP: loopback, HTTP: port, HTTPS: port,
+		VLAN: server, Pod: server, Public: server, Proxy: Proxy{Address: loopback},
+	})
+	c.local = func(context.Context, string) (netip.Addr, error) { return netip.Addr{}, syscall.ENETUNREACH }
+	for _, path := range c.paths(t.Context()) {
+		want := Path{Name: path.Name, Result: NotTestable, Expected: path.Expected, Message: textNoRoute}
+		if diff := cmp.Diff(want, path); diff != "" || path.Expected == "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestFaultOf(t *testing.T) {
+	t.Parallel()
+
+	call := func(number syscall.Errno) error {
+		return &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", number)}
+	}
+	tests := []struct {
+		name string
+		err  error
+		want fault
+	}{
+		{"refused", call(syscall.ECONNREFUSED), faultRefused},
+		{"refused on Windows", call(windowsRefused), faultRefused},
+		{"reset", call(syscall.ECONNRESET), faultCut},
+		{"broken pipe", call(syscall.EPIPE), faultCut},
+		{"end", io.EOF, faultCut},
+		{"end in the middle", io.ErrUnexpectedEOF, faultCut},
+		{"no route", call(syscall.EHOSTUNREACH), faultUnreachable},
+		{"no network", call(syscall.ENETUNREACH), faultUnreachable},
+		{"firewall", call(syscall.EPERM), faultBlocked},
+		{"given up by the kernel", call(syscall.ETIMEDOUT), faultLate},
+		{"deadline of the connection", &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, faultLate},
+		{"deadline", context.DeadlineExceeded, faultLate},
+		{"cancelled", context.Canceled, faultLate},
+		{"no such host", &net.DNSError{IsNotFound: true}, faultUnknownHost},
+		{"lookup in vain", &net.DNSError{IsTimeout: true}, faultHostNotFound},
+		{"anything", errors.New("anything"), faultOther},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := faultOf(fmt.Errorf("doing something: %w", tt.err)); got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+// Every text for what goes wrong, also for what cannot be made to go wrong on this machine alone.
+func TestBrokenWeb(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name     string
+		at       stage
+		err      error
+		silent   bool
+		observed string
+		message  string
+	}{
+		{"silence", connecting, os.ErrDeadlineExceeded, true, seenNothing, "while connecting: see whether the address"},
+		{"nobody", connecting, syscall.EHOSTUNREACH, true, seenNothing, "while connecting: see whether the address"},
+		{"silence in the middle", handshaking, os.ErrDeadlineExceeded, false, seenNothing, "while doing the TLS handshake: the endpoint takes"},
+		{"firewall", connecting, syscall.EACCES, false, seenBlocked, "does not let the connection out"},
+		{"no such host", connecting, &net.DNSError{IsNotFound: true}, false, seenNoHost, "does not know the host name"},
+		{"lookup in vain", connecting, &net.DNSError{IsTimeout: true}, false, seenNoLookup, "cannot look up"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := brokenWeb(tt.at, tt.err, endpointWords)
+			if got.ok || got.silent != tt.silent || got.observed != tt.observed || !strings.Contains(got.message, tt.message) {
+				t.Errorf("%+v", got)
+			}
+			for _, counts := range []bool{true, false} {
+				want := Failed
+				if tt.silent && !counts {
+					want = NotTestable
+				}
+				if path := judge(Path{}, got, counts); path.Result != want {
+					t.Errorf("silence counts %t: %+v", counts, path)
+				}
+			}
+		})
+	}
+}
+
+func TestUsualPortsAreNotInTheHost(t *testing.T) {
+	t.Parallel()
+
+	c := newCheck(Request{Domain: "apps.demo.clusters.example.com", Label: "console", HTTP: 80, HTTPS: 443})
+	for _, path := range []string{EndpointHTTP, EndpointHTTPS} {
+		request, err := c.request(t.Context(), c.endpoint(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if request.Host != "console.apps.demo.clusters.example.com" || request.Method != http.MethodGet {
+			t.Errorf("%s %s", request.Method, request.Host)
+		}
+	}
+}
+
+func TestDistrustOfNothing(t *testing.T) {
+	t.Parallel()
+
+	c := newCheck(Request{})
+	if got := c.distrust([]*x509.Certificate{}); got == "" {
+		t.Error("no certificate is trusted")
+	}
+}
+
+func TestLateness(t *testing.T) {
+	t.Parallel()
+
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	found := Attempt{Count: 3}.run(ctx, func(context.Context) finding {
+		t.Error("an attempt without time")
+		return finding{}
+	})
+	if found.ok || found.silent || found.message != textOutOfTime {
+		t.Errorf("%+v", found)
+	}
+}

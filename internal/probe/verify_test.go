@@ -1,0 +1,423 @@
+package probe_test
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/miekg/dns"
+
+	"github.com/densityops/terraform-provider-oooi/internal/probe"
+)
+
+var clusterIP = netip.MustParseAddr("127.0.0.1")
+
+// healthy is a request whose paths are all OK.
+func healthy(tb testing.TB) probe.Request {
+	tb.Helper()
+	server := handled(records("@ 60 IN A 127.0.0.1")).start(tb)
+	resolver := probe.Resolver{Server: server, Expected: clusterIP}
+	made, _ := certificate(tb, wildcard())
+	return probe.Request{
+		Domain: domain, IP: loopback, VLAN: resolver, Pod: resolver, Public: resolver,
+		HTTP: webServer(tb, nil, text(http.StatusServiceUnavailable, "")), HTTPS: webServer(tb, made, text(http.StatusOK, "")),
+		Proxy:   probe.Proxy{Address: clusterIP},
+		Attempt: probe.Attempt{Timeout: patient},
+	}
+}
+
+func TestVerify(t *testing.T) {
+	t.Parallel()
+
+	got := verify(t, healthy(t))
+	const answer, secure = "an HTTP answer", "HTTP 200, certificate for *." + domain
+	want := map[string]probe.Path{}
+	for _, path := range []probe.Path{
+		{Name: probe.VLANDNS, Expected: "127.0.0.1", Observed: "127.0.0.1"},
+		{Name: probe.EndpointHTTP, Expected: answer, Observed: "HTTP 503"},
+		{Name: probe.EndpointHTTPS, Expected: answer, Observed: secure},
+		{Name: probe.PodDNS, Expected: "127.0.0.1", Observed: "127.0.0.1"},
+		{Name: probe.ProxyHTTP, Expected: answer, Observed: "HTTP 503"},
+		{Name: probe.ProxyHTTPS, Expected: answer, Observed: secure},
+		{Name: probe.PublicDNS, Expected: "127.0.0.1", Observed: "127.0.0.1"},
+	} {
+		path.Result = probe.OK
+		want[path.Name] = path
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// results are the verdicts, in order.
+func results(got map[string]probe.Path) []probe.Result {
+	var found []probe.Result
+	for _, name := range order {
+		found = append(found, got[name].Result)
+	}
+	return found
+}
+
+func TestWhatIsNotAsked(t *testing.T) {
+	t.Parallel()
+
+	const (
+		ok, bad, none = probe.OK, probe.Failed, probe.NotConfigured
+		missing       = "the Service of the DNS server cannot be read"
+	)
+	tests := []struct {
+		name    string
+		change  func(*probe.Request)
+		want    []probe.Result
+		message map[string]string
+	}{
+		{
+			"nothing at all", func(r *probe.Request) { *r = probe.Request{} },
+			[]probe.Result{none, none, none, none, none, none, none},
+			map[string]string{probe.VLANDNS: "no DNS server", probe.EndpointHTTP: "no port", probe.PublicDNS: "no public resolver"},
+		},
+		{
+			"no endpoint yet", func(r *probe.Request) { r.IP, r.Pod.Expected = netip.Addr{}, netip.Addr{} },
+			[]probe.Result{bad, bad, bad, bad, bad, bad, bad},
+			map[string]string{
+				probe.VLANDNS: "no endpoint yet", probe.EndpointHTTPS: "no endpoint yet", probe.PodDNS: "no endpoint yet",
+				probe.ProxyHTTP: "no endpoint yet",
+			},
+		},
+		{
+			"no endpoint yet, and no other path", func(r *probe.Request) {
+				*r = probe.Request{Domain: domain, VLAN: r.VLAN, HTTP: r.HTTP, Proxy: probe.Proxy{Location: probe.Location{Missing: missing}}}
+			},
+			[]probe.Result{bad, bad, none, none, bad, none, none},
+			map[string]string{probe.ProxyHTTP: missing},
+		},
+		{
+			"no pod view", func(r *probe.Request) { r.Pod.Expected, r.Proxy = netip.Addr{}, probe.Proxy{} },
+			[]probe.Result{ok, ok, ok, none, none, none, ok},
+			map[string]string{
+				probe.PodDNS:    "no internal proxy address: the pod view has no answer of its own",
+				probe.ProxyHTTP: "no internal proxy",
+			},
+		},
+		{
+			"nothing expected", func(r *probe.Request) { r.VLAN.Expected, r.Public.Expected = netip.Addr{}, netip.Addr{} },
+			[]probe.Result{none, ok, ok, ok, ok, ok, none},
+			map[string]string{probe.VLANDNS: "no address is expected", probe.PublicDNS: "no address is expected"},
+		},
+		{
+			"objects that cannot be read", func(r *probe.Request) { r.VLAN.Missing, r.Proxy.Missing = missing, missing },
+			[]probe.Result{bad, ok, ok, ok, bad, bad, ok},
+			map[string]string{probe.VLANDNS: missing, probe.ProxyHTTPS: missing},
+		},
+		{
+			"servers that are not there", func(r *probe.Request) { r.VLAN, r.Public = probe.Resolver{}, probe.Resolver{} },
+			[]probe.Result{none, ok, ok, ok, ok, ok, none},
+			nil,
+		},
+		{
+			"no HTTPS", func(r *probe.Request) { r.HTTPS = 0 },
+			[]probe.Result{ok, ok, none, ok, ok, none, ok},
+			map[string]string{probe.EndpointHTTPS: "no port"},
+		},
+		{
+			"a host name", func(r *probe.Request) { r.IP, r.Hostname, r.VLAN.Missing = netip.Addr{}, "localhost", missing },
+			[]probe.Result{none, ok, ok, none, ok, ok, ok},
+			map[string]string{probe.VLANDNS: "host name", probe.PodDNS: "host name"},
+		},
+		{
+			"a label that is none", func(r *probe.Request) { r.Label = "with a space" },
+			[]probe.Result{bad, bad, bad, bad, bad, bad, bad},
+			map[string]string{probe.VLANDNS: "no valid domain name"},
+		},
+		{
+			"a label that is too long", func(r *probe.Request) { r.Label = strings.Repeat("x", 64) },
+			[]probe.Result{bad, bad, bad, bad, bad, bad, bad},
+			map[string]string{probe.EndpointHTTP: "no valid domain name"},
+		},
+		{
+			"a domain that is too long", func(r *probe.Request) { r.Domain = strings.Repeat("a.", 127) + "example.com" },
+			[]probe.Result{bad, bad, bad, bad, bad, bad, bad},
+			map[string]string{probe.PodDNS: "no valid domain name"},
+		},
+		{
+			"letters of both cases", func(r *probe.Request) { r.Label, r.Domain = "Console", strings.ToUpper(domain) },
+			[]probe.Result{ok, ok, ok, ok, ok, ok, ok},
+			nil,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			request := healthy(t)
+			tt.change(&request)
+			got := verify(t, request)
+			if diff := cmp.Diff(tt.want, results(got)); diff != "" {
+				t.Errorf("results (-want +got):\n%s", diff)
+			}
+			for name, message := range tt.message {
+				if !strings.Contains(got[name].Message, message) {
+					t.Errorf("%s: %q, want %q in it", name, got[name].Message, message)
+				}
+			}
+			for name, path := range got {
+				if path.Result == probe.NotConfigured && (path.Expected != "" || path.Observed != "") {
+					t.Errorf("%s: %+v", name, path)
+				}
+			}
+		})
+	}
+}
+
+// What the DNS paths say from inside, from outside and from anywhere: of a server that would answer, and of one that is silent.
+func TestDNSFromElsewhere(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name        string
+		place       probe.Location
+		asked       bool
+		answering   probe.Result
+		silent      probe.Result
+		ofSilence   string
+		ofNotAsking string
+	}{
+		{"anywhere", probe.Location{}, true, probe.OK, probe.Failed, "nothing comes back", ""},
+		{"inside", probe.Location{Inside: inside}, true, probe.OK, probe.Failed, "nothing comes back", ""},
+		{"elsewhere", probe.Location{Inside: another}, false, probe.NotTestable, probe.NotTestable, "another view", "another view"},
+		{"outside", probe.Location{Outside: inside}, false, probe.NotTestable, probe.NotTestable, "another view", "another view"},
+		{"not outside", probe.Location{Outside: another}, true, probe.OK, probe.NotTestable, "does not seem to be in that network", ""},
+		{"certainly", probe.Location{Inside: another, Outside: inside, Certain: true}, true, probe.OK, probe.Failed, "nothing comes back", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var asked atomic.Int32
+			answering := handled(func(w dns.ResponseWriter, question *dns.Msg) {
+				asked.Add(1)
+				records("@ 60 IN A 192.0.2.10")(w, question)
+			}).start(t)
+			request := probe.Request{
+				Domain: domain, IP: endpoint,
+				VLAN: probe.Resolver{Server: answering, Expected: endpoint, Location: tt.place},
+			}
+			got := verify(t, request)[probe.VLANDNS]
+			if got.Result != tt.answering || !strings.Contains(got.Message, tt.ofNotAsking) || got.Expected != "192.0.2.10" {
+				t.Errorf("of a server that answers: %+v", got)
+			}
+			if (asked.Load() > 0) != tt.asked {
+				t.Errorf("asked %d times", asked.Load())
+			}
+
+			request.VLAN.Server = handled(silence).start(t)
+			request.Attempt = probe.Attempt{Timeout: short, Count: 2}
+			got = verify(t, request)[probe.VLANDNS]
+			if got.Result != tt.silent || !strings.Contains(got.Message, tt.ofSilence) || got.Expected != "192.0.2.10" {
+				t.Errorf("of a silent server: %+v", got)
+			}
+
+			// Whoever answers something is there.
+			request.VLAN.Server = closedUDP(t)
+			got = verify(t, request)[probe.VLANDNS]
+			want := probe.Failed
+			if !tt.asked {
+				want = probe.NotTestable
+			}
+			if got.Result != want {
+				t.Errorf("of a server that refuses: %+v", got)
+			}
+		})
+	}
+}
+
+func TestAttempts(t *testing.T) {
+	t.Parallel()
+
+	t.Run("DNS is right at last", func(t *testing.T) {
+		t.Parallel()
+		var asked atomic.Int32
+		server := handled(func(w dns.ResponseWriter, question *dns.Msg) {
+			if asked.Add(1) < 3 {
+				rcode(dns.RcodeNameError)(w, question)
+				return
+			}
+			records("@ 60 IN A 192.0.2.10")(w, question)
+		}).start(t)
+		paths := probe.Verify(t.Context(), probe.Request{
+			Domain: domain, IP: endpoint, VLAN: probe.Resolver{Server: server, Expected: endpoint},
+			Attempt: probe.Attempt{Timeout: patient, Count: 10, Pause: time.Millisecond},
+		})
+		if got := byName(t, paths)[probe.VLANDNS]; got.Result != probe.OK || asked.Load() != 3 {
+			t.Errorf("%+v after %d questions", got, asked.Load())
+		}
+	})
+	t.Run("HTTP stays wrong", func(t *testing.T) {
+		t.Parallel()
+		var asked atomic.Int32
+		port := webServer(t, nil, func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			w.WriteHeader(http.StatusNotFound)
+		})
+		paths := probe.Verify(t.Context(), probe.Request{
+			Domain: domain, IP: loopback, HTTP: port, Web: probe.Web{Status: http.StatusOK},
+			Attempt: probe.Attempt{Timeout: patient, Count: 3, Pause: time.Millisecond},
+		})
+		if got := byName(t, paths)[probe.EndpointHTTP]; got.Result != probe.Failed || got.Observed != "HTTP 404" || asked.Load() != 3 {
+			t.Errorf("%+v after %d requests", got, asked.Load())
+		}
+	})
+	t.Run("one by default", func(t *testing.T) {
+		t.Parallel()
+		var asked atomic.Int32
+		server := handled(func(w dns.ResponseWriter, question *dns.Msg) {
+			asked.Add(1)
+			rcode(dns.RcodeNameError)(w, question)
+		}).start(t)
+		probe.Verify(t.Context(), probe.Request{Domain: domain, IP: endpoint, VLAN: probe.Resolver{Server: server, Expected: endpoint}})
+		if asked.Load() != 1 {
+			t.Errorf("asked %d times", asked.Load())
+		}
+	})
+}
+
+// What is silent on all paths may not hold up anybody longer than the context lets it.
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+
+	const limit, bound = 300 * time.Millisecond, 5 * time.Second
+	deaf := func(t *testing.T) probe.Request {
+		t.Helper()
+		resolver := probe.Resolver{Server: handled(silence).start(t), Expected: endpoint}
+		port := tcpServer(t, mute)
+		return probe.Request{
+			Domain: domain, IP: loopback, VLAN: resolver, Pod: resolver, Public: resolver,
+			HTTP: port, HTTPS: port, Proxy: probe.Proxy{Address: loopback},
+		}
+	}
+	wrong := func(t *testing.T) probe.Request {
+		t.Helper()
+		resolver := probe.Resolver{Server: handled(rcode(dns.RcodeNameError)).start(t), Expected: endpoint}
+		port := closedTCP(t, 0)
+		return probe.Request{
+			Domain: domain, IP: loopback, VLAN: resolver, Pod: resolver, Public: resolver,
+			HTTP: port, HTTPS: port, Proxy: probe.Proxy{Address: loopback},
+		}
+	}
+	ended := func(t *testing.T) context.Context {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		return ctx
+	}
+	soon := func(t *testing.T) context.Context { t.Helper(); return limited(t, limit) }
+	tests := []struct {
+		name      string
+		request   func(*testing.T) probe.Request
+		ctx       func(*testing.T) context.Context
+		attempt   probe.Attempt
+		dns, http string
+	}{
+		{"silence", deaf, soon, probe.Attempt{Timeout: time.Minute}, "no answer", "no answer"},
+		{"silence, many times", deaf, soon, probe.Attempt{Timeout: 20 * time.Millisecond, Count: 1 << 30}, "no answer", "no answer"},
+		{"a long pause", wrong, soon, probe.Attempt{Count: 2, Pause: time.Hour}, "NXDOMAIN", "connection refused"},
+		{"over before it begins", deaf, ended, probe.Attempt{}, "no answer", "no answer"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			request := tt.request(t)
+			request.Attempt = tt.attempt
+			// Not to know whether this machine may ask is no excuse for a lack of time.
+			request.VLAN.Outside, request.Pod.Outside, request.Public.Outside = another, another, another
+			var before []probe.Path
+			for range 2 {
+				began := time.Now()
+				paths := probe.Verify(tt.ctx(t), request)
+				if took := time.Since(began); took > bound {
+					t.Errorf("took %s", took)
+				}
+				if before != nil {
+					if diff := cmp.Diff(before, paths); diff != "" {
+						t.Errorf("a second run differs:\n%s", diff)
+					}
+				}
+				before = paths
+				for name, path := range byName(t, paths) {
+					observed := tt.http
+					if strings.HasSuffix(name, "_dns") {
+						observed = tt.dns
+					}
+					if path.Result != probe.Failed || path.Observed != observed || !strings.Contains(path.Message, "time given was not enough") {
+						t.Errorf("%+v", path)
+					}
+				}
+			}
+		})
+	}
+}
+
+// One after the other, seven silent paths would take seven times as long as the context lets them.
+func TestSideBySide(t *testing.T) {
+	t.Parallel()
+
+	const paths = 3
+	var together atomic.Int32
+	all := make(chan struct{})
+	server := handled(func(w dns.ResponseWriter, question *dns.Msg) {
+		if together.Add(1) == paths {
+			close(all)
+		}
+		<-all // none is answered before all are asked
+		records("@ 60 IN A 192.0.2.10")(w, question)
+	}).start(t)
+	resolver := probe.Resolver{Server: server, Expected: endpoint}
+	got := byName(t, probe.Verify(t.Context(), probe.Request{
+		Domain: domain, IP: endpoint, VLAN: resolver, Pod: resolver, Public: resolver, Attempt: probe.Attempt{Timeout: patient},
+	}))
+	for _, name := range []string{probe.VLANDNS, probe.PodDNS, probe.PublicDNS} {
+		if got[name].Result != probe.OK {
+			t.Errorf("%+v", got[name])
+		}
+	}
+}
+
+func TestHealthy(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name    string
+		results []probe.Result
+		want    bool
+	}{
+		{"nothing", nil, false},
+		{"all OK", []probe.Result{probe.OK, probe.OK}, true},
+		{"one OK", []probe.Result{probe.NotConfigured, probe.NotTestable, probe.OK}, true},
+		{"one failed", []probe.Result{probe.OK, probe.Failed, probe.OK}, false},
+		{"not tested", []probe.Result{probe.NotConfigured, probe.NotTestable}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var paths []probe.Path
+			for _, result := range tt.results {
+				paths = append(paths, probe.Path{Result: result})
+			}
+			if got := probe.Healthy(paths); got != tt.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
+
+func BenchmarkVerify(b *testing.B) {
+	request := healthy(b)
+	for b.Loop() {
+		if paths := probe.Verify(b.Context(), request); !probe.Healthy(paths) {
+			b.Fatalf("%+v", paths)
+		}
+	}
+}
