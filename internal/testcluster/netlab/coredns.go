@@ -2,13 +2,14 @@ package netlab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -37,6 +38,7 @@ type CoreDNSOptions struct {
 
 	Client dynamic.Interface
 	Object types.NamespacedName // of the DNSServer, which need not exist
+	LogDir string               // where coredns.log is written; empty discards it
 	Logf   func(format string, args ...any)
 }
 
@@ -86,7 +88,9 @@ func (c *CoreDNS) Close() {
 }
 
 func (c *CoreDNS) corefilePath() string { return filepath.Join(c.folder, "conf", "Corefile") }
-func (c *CoreDNS) logPath() string      { return filepath.Join(c.folder, "log") }
+func (c *CoreDNS) logPath() string {
+	return filepath.Join(cmp.Or(c.options.LogDir, c.folder), coreDNSProgram+".log")
+}
 
 // start has it answer without knowing any name.
 func (c *CoreDNS) start(ctx context.Context, program string) error {
@@ -94,7 +98,10 @@ func (c *CoreDNS) start(ctx context.Context, program string) error {
 	if err := replaceFile(c.corefilePath(), []byte(c.loaded)); err != nil {
 		return err
 	}
-	var err error
+	before, err := c.logSize()
+	if err != nil {
+		return err
+	}
 	c.process, err = c.options.Namespace.Start(process.Options{
 		Program: program, Args: []string{"-conf", c.corefilePath()}, LogFile: c.logPath(),
 	})
@@ -102,10 +109,11 @@ func (c *CoreDNS) start(ctx context.Context, program string) error {
 		return err
 	}
 	return c.process.Ready(ctx, func(context.Context) error {
-		if !strings.Contains(c.process.Tail(), "CoreDNS-") { // its version, once all sockets are open
-			return errors.New("not listening yet")
+		log, err := c.logSince(before)
+		if err == nil && !bytes.Contains(log, []byte("CoreDNS-")) { // its version, once all sockets are open
+			err = errors.New("not listening yet")
 		}
-		return nil
+		return err
 	})
 }
 
@@ -137,7 +145,7 @@ func (c *CoreDNS) load(ctx context.Context, text string) error {
 	if err := c.process.Err(); err != nil {
 		return fmt.Errorf("CoreDNS: %w\n%s", err, c.process.Tail())
 	}
-	before, err := os.ReadFile(c.logPath())
+	before, err := c.logSize()
 	if err != nil {
 		return err
 	}
@@ -147,7 +155,7 @@ func (c *CoreDNS) load(ctx context.Context, text string) error {
 	if err := c.process.Signal(syscall.SIGUSR1); err != nil {
 		return err
 	}
-	if err := c.awaitReload(ctx, len(before)); err != nil {
+	if err := c.awaitReload(ctx, before); err != nil {
 		return err
 	}
 	c.loaded = text
@@ -155,13 +163,12 @@ func (c *CoreDNS) load(ctx context.Context, text string) error {
 }
 
 // awaitReload reads in the log what has become of a reload.
-func (c *CoreDNS) awaitReload(ctx context.Context, skip int) error {
+func (c *CoreDNS) awaitReload(ctx context.Context, before int64) error {
 	err := wait.PollUntilContextTimeout(ctx, reloadPoll, reloadTimeout, true, func(context.Context) (bool, error) {
-		log, err := os.ReadFile(c.logPath())
+		log, err := c.logSince(before)
 		if err != nil {
 			return false, err
 		}
-		log = log[skip:]
 		if _, refused, found := bytes.Cut(log, []byte("[ERROR] SIGUSR1: ")); found {
 			reason, _, _ := bytes.Cut(refused, []byte("\n"))
 			return false, fmt.Errorf("CoreDNS refused it: %s", reason)
@@ -172,6 +179,30 @@ func (c *CoreDNS) awaitReload(ctx context.Context, skip int) error {
 		return fmt.Errorf("waiting for CoreDNS to reload: %w\n%s", err, c.process.Tail())
 	}
 	return err
+}
+
+func (c *CoreDNS) logSize() (int64, error) {
+	info, err := os.Stat(c.logPath())
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// logSince is what CoreDNS has printed since its log had a size.
+func (c *CoreDNS) logSince(size int64) ([]byte, error) {
+	file, err := os.Open(c.logPath())
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // read only
+	if _, err := file.Seek(size, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(file)
 }
 
 // report says in the status of the DNSServer where pods reach it, as the operator would.

@@ -2,6 +2,7 @@ package netlab
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ type EnvoyOptions struct {
 
 	Client dynamic.Interface
 	Object types.NamespacedName // of the ProxyServer, which need not exist
+	LogDir string               // where envoy.log is written; empty discards it
 	Logf   func(format string, args ...any)
 }
 
@@ -108,7 +110,7 @@ func (e *Envoy) start(ctx context.Context, program string) error {
 	e.process, err = e.options.Namespace.Start(process.Options{
 		Program: program,
 		Args:    []string{"--config-path", file, "--concurrency", "1", "--disable-hot-restart", "--log-level", "warning"},
-		LogFile: filepath.Join(e.folder, "log"),
+		LogFile: filepath.Join(cmp.Or(e.options.LogDir, e.folder), envoyProgram+".log"),
 	})
 	if err != nil {
 		return err
