@@ -253,6 +253,11 @@ func TestLoadBalancer(t *testing.T) {
 	if text, err := w.get(t.Context(), "http://other."+domain+"/", firstVIP); err != nil || !strings.HasPrefix(text, "503 ") {
 		t.Errorf("an unknown host: %q, %v", text, err)
 	}
+	hidden := &tls.Config{RootCAs: w.CA, ServerName: "hidden.apps." + domain}
+	text, err := get(t.Context(), w.Client, netlab.To(netip.MustParseAddr(firstVIP)), hidden, "https://"+host+"/")
+	if want := "200 https " + host + " (SNI hidden.apps." + domain + ") from " + owner + "\n"; err != nil || text != want {
+		t.Errorf("with another SNI: %q, %v", text, err)
+	}
 	if _, err := w.PodClient.Dial(t.Context(), "tcp", firstVIP+":80"); !errors.Is(err, syscall.ENETUNREACH) {
 		t.Errorf("from the pod network: %v", err)
 	}
