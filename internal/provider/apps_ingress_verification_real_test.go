@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math/big"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/miekg/dns"
+	"k8s.io/client-go/rest"
 
 	"github.com/densityops/terraform-provider-oooi/internal/appsingress"
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
@@ -104,5 +106,44 @@ func TestVerificationOfRealServers(t *testing.T) {
 	moved := failedLines(t, readVerification(t, p, nil, arguments))
 	if len(moved) != 1 || !strings.HasPrefix(moved[0], "vlan_dns: it answers 127.0.0.2 instead of 127.0.0.1") {
 		t.Errorf("got %q", moved)
+	}
+}
+
+// A management cluster that takes connections and stays silent leaves time for what needs no word of it; so does one that is away.
+func TestVerificationWithoutManagementCluster(t *testing.T) {
+	t.Parallel()
+	router := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(router.Close)
+	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	away := httptest.NewServer(http.NotFoundHandler())
+	away.Close()
+	for host, want := range map[string]string{
+		"http://" + silent.Addr().String(): "the management cluster did not answer in time",
+		away.URL:                           "the management cluster could not be reached",
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			e := &clusterEngine{management: kube.NewCluster("management cluster", func(context.Context) (*rest.Config, error) {
+				return &rest.Config{Host: host}, nil
+			})}
+			p := &oooiProvider{verify: probe.Verify, connect: func(kube.Config) (engine, error) { return e, nil }}
+			state := readVerification(t, p, nil, map[string]tftypes.Value{
+				"domain": textValue("demo.example.com"), "external_ip": textValue("127.0.0.1"),
+				"infra_ref": objectValue(map[string]tftypes.Value{"name": textValue("vlan100")}),
+				"ports":     objectValue(map[string]tftypes.Value{"http": portOf(t, router), "https": tftypes.NewValue(tftypes.Number, nil)}),
+				"check_paths": tftypes.NewValue(tftypes.Set{ElementType: tftypes.String}, []tftypes.Value{
+					textValue("vlan_dns"), textValue("endpoint_http"),
+				}),
+				"timeouts": objectValue(map[string]tftypes.Value{"read": textValue("2s")}),
+			})
+			lines := []string{"vlan_dns: the DNSServer clusters/vlan100-dns could not be read: " + want}
+			if diff := cmp.Diff(lines, failedLines(t, state)); diff != "" {
+				t.Errorf("failed (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

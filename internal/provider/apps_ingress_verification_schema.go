@@ -72,7 +72,7 @@ func verificationPlaces() map[string]schema.Attribute {
 		"vlan": schema.SingleNestedAttribute{
 			Optional: true, MarkdownDescription: "The VLAN's view. Default: as the DNSServer says.",
 			Attributes: map[string]schema.Attribute{
-				"dns_server": textData(server+"that answers with the endpoint; this machine can test it. Default: the DNSServer's "+
+				"dns_server": textData(server+"that answers with the endpoint; this machine can test both. Default: the DNSServer's "+
 					"`serverIP` and `dnsPort`.", address),
 				"network": textData("Network of the VLAN, as a CIDR: who is in it gets the VLAN's view. Default: the DNSServer's "+
 					"`secondaryNetworkCIDR`.", network()),
@@ -107,9 +107,10 @@ func verificationManner() map[string]schema.Attribute {
 		"request": schema.SingleNestedAttribute{
 			Optional: true, MarkdownDescription: "What is asked over HTTP and HTTPS. Default: `/`, and any answer of an HTTP server will do.",
 			Attributes: map[string]schema.Attribute{
-				"path":   textData("Path of the URL. Default: `/`.", urlPath()),
-				"status": numberData("Status that is wanted, such as `200`. Default: any.", numberFrom(100, 599, "an HTTP status")),
-				"body":   textData("Text that the body has to contain. Default: any body.", notEmpty()),
+				"path": textData("Path of the URL. Default: `/`.", urlPath()),
+				"status": numberData("Status that is wanted, such as `200`; only with a `label` that has a Route. Default: any.",
+					numberFrom(100, 599, "an HTTP status")),
+				"body": textData("Text that the body has to contain. Default: any body.", notEmpty()),
 			},
 		},
 		"verify_certificate": schema.BoolAttribute{

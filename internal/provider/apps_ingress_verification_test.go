@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -242,6 +243,35 @@ func TestVerificationInConditions(t *testing.T) {
 	})
 }
 
+// With depends_on, what an apply does to the ingress comes first; a plan with nothing to do verifies at once.
+func TestVerificationComesAfterTheIngress(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.paths = pathsOf(map[string]probe.Path{probe.VLANDNS: {Result: probe.OK}})
+	config := ingress() + verificationOf(`external_ip = oooi_apps_ingress.test.external_ip
+		depends_on = [oooi_apps_ingress.test]`)
+	firstIs := func(want string) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			calls := slices.DeleteFunc(slices.Clone(w.calls), func(call string) bool { return call == "observe" })
+			if len(calls) < 1 || calls[0] != want || calls[len(calls)-1] != "verify" {
+				return fmt.Errorf("the calls are %v, want %s first", calls, want)
+			}
+			return nil
+		}
+	}
+	forget := func(w *world) { w.calls = nil }
+	terraformTest(t, resource.TestCase{
+		ProtoV6ProviderFactories: w.factories(),
+		Steps: []resource.TestStep{
+			{Config: config, Check: firstIs("ensure")},
+			{PreConfig: w.set(forget), Config: config, Check: firstIs("verify")},
+			{PreConfig: w.set(func(w *world) { forget(w); drifted(appsingress.AffectsPublication)(w) }), Config: config, Check: firstIs("ensure")},
+		},
+	})
+}
+
 func TestVerificationRefusals(t *testing.T) {
 	t.Parallel()
 	var steps []resource.TestStep
@@ -346,8 +376,11 @@ func TestVerificationWithoutServers(t *testing.T) {
 		"forbidden":     {in(apierrors.NewForbidden(servers, "a", errors.New(raw))), "the provider's user is not allowed to get it"},
 		"unauthorized":  {in(apierrors.NewUnauthorized(raw)), "the management cluster refused the credentials"},
 		"its own error": {in(apierrors.NewInternalError(errors.New(raw))), "the management cluster answered with an error of its own"},
-		"late":          {in(fmt.Errorf("%w: %s", context.DeadlineExceeded, raw)), "the management cluster did not answer in time"},
-		"away":          {in(errors.New(raw)), "the management cluster could not be reached"},
+		"certificate": {
+			in(&tls.CertificateVerificationError{Err: errors.New(raw)}), "the certificate of the management cluster could not be verified",
+		},
+		"late": {in(fmt.Errorf("%w: %s", context.DeadlineExceeded, raw)), "the management cluster did not answer in time"},
+		"away": {in(errors.New(raw)), "the management cluster could not be reached"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -64,7 +64,7 @@ func (w *world) factories() map[string]func() (tfprotov6.ProviderServer, error) 
 func (w *world) verify(ctx context.Context, request probe.Request) []probe.Path {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.asked = append(w.asked, request)
+	w.calls, w.asked = append(w.calls, "verify"), append(w.asked, request)
 	deadline, _ := ctx.Deadline()
 	w.readBudget = time.Until(deadline)
 	return w.paths

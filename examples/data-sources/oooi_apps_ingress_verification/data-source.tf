@@ -31,7 +31,10 @@ data "oooi_apps_ingress_verification" "example" {
   infra_ref         = oooi_apps_ingress.example.infra_ref
   publish           = oooi_apps_ingress.example.publish
 
-  attempts = 5 # DNS servers load a new record after some seconds
+  # DNS servers load a new record after some seconds.
+  attempts        = 3
+  attempt_timeout = "2s"
+  attempt_pause   = "3s"
 
   # A plan with something to do for the ingress leaves the verification to the apply, after it.
   depends_on = [oooi_apps_ingress.example]
