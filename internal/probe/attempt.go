@@ -33,7 +33,9 @@ func (a Attempt) run(ctx context.Context, try func(context.Context) finding) fin
 		if found.late && over(ctx) {
 			return outOfTime(last) // not the attempt was too short
 		}
-		last = found
+		if n == 0 || !found.silent {
+			last = found // silence after an answer says less than the answer
+		}
 	}
 	return last
 }

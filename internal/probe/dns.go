@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/miekg/dns"
@@ -185,10 +186,14 @@ func exchange(ctx context.Context, network, server string, question *dns.Msg) (*
 	// A server that does not care for the size in the question may send more.
 	conn := &dns.Conn{Conn: raw, UDPSize: dns.MaxMsgSize - 1}
 	message, err := converse(conn, question)
-	if err != nil && network == overTCP {
+	switch {
+	case err != nil && network == overTCP:
 		return nil, &heardError{err} // it has taken the connection
+	case isCut(err):
+		return nil, fmt.Errorf("%w: %w", syscall.ECONNREFUSED, err) // Windows says so when nothing listens
+	default:
+		return message, err
 	}
-	return message, err
 }
 
 func converse(conn *dns.Conn, question *dns.Msg) (*dns.Msg, error) {

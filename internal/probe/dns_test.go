@@ -2,7 +2,6 @@ package probe_test
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"strings"
 	"sync"
@@ -116,6 +115,33 @@ func TestDNSAnswers(t *testing.T) {
 			result: probe.Failed, observed: "NOTIMP", message: "rejects the question",
 		},
 		{name: "a code without a name", server: handled(rcode(12)), result: probe.Failed, observed: "RCODE 12", message: "rejects the question"},
+		{
+			name: "a way from one alias to the next that does not end",
+			server: handled(records("@ 60 IN CNAME a.example.com.", "a.example.com. 60 IN CNAME b.example.com.",
+				"b.example.com. 60 IN CNAME c.example.com.", "c.example.com. 60 IN CNAME d.example.com.",
+				"d.example.com. 60 IN CNAME e.example.com.", "e.example.com. 60 IN CNAME f.example.com.")),
+			result:   probe.Failed,
+			observed: "a.example.com → b.example.com → c.example.com → d.example.com → e.example.com → … → no A record",
+			message:  "no wildcard entry is loaded",
+		},
+		{
+			name: "an address of another class", server: handled(records("@ 60 CH A 192.0.2.10")),
+			result: probe.Failed, observed: "no A record", message: "no wildcard entry is loaded",
+		},
+		{
+			name:   "two aliases of one name, in any order",
+			server: handled(records("@ 60 IN CNAME z.example.com.", "@ 60 IN CNAME a.example.com.", "a.example.com. 60 IN A 192.0.2.10")),
+			result: probe.OK, observed: "a.example.com → 192.0.2.10",
+		},
+		{
+			name: "of a version that there is not",
+			server: handled(func(w dns.ResponseWriter, question *dns.Msg) {
+				answer := new(dns.Msg).SetRcode(question, dns.RcodeBadVers)
+				answer.SetEdns0(512, false)
+				_ = w.WriteMsg(answer)
+			}),
+			result: probe.Failed, observed: "BADVERS", message: "rejects the question",
+		},
 		{name: "silent", server: handled(silence), silent: true, result: probe.Failed, observed: "no answer", message: "nothing comes back"},
 		{
 			name: "silent over TCP", server: handled(silence), tcp: true,
@@ -215,7 +241,7 @@ func TestDNSAnswers(t *testing.T) {
 				VLAN: probe.Resolver{Server: tt.server.start(t), Expected: endpoint, TCP: tt.tcp},
 			}
 			if tt.silent {
-				request.Attempt.Timeout = short
+				request.Attempt.Timeout = longer
 			}
 			compareDNS(t, verify(t, request)[probe.VLANDNS], tt)
 		})
@@ -243,20 +269,13 @@ func TestDNSClosedPorts(t *testing.T) {
 	})
 	t.Run("TCP", func(t *testing.T) {
 		t.Parallel()
-		server := netip.AddrPortFrom(loopback, closedTCP(t, 0))
+		server := netip.AddrPortFrom(loopback, closedTCP(t))
 		got := verify(t, probe.Request{Domain: domain, IP: endpoint, Public: probe.Resolver{Server: server, Expected: endpoint, TCP: true}})
 		compareDNS(t, got[probe.PublicDNS], dnsCase{result: probe.Failed, observed: "connection refused", message: "nothing listens"})
 	})
 	t.Run("TCP of a server that truncates", func(t *testing.T) {
 		t.Parallel()
-		packets, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		server := netip.MustParseAddrPort(packets.LocalAddr().String())
-		closedTCP(t, server.Port())
-		serve(t, &dns.Server{PacketConn: packets, Handler: truncating(nil)})
-		got := verify(t, probe.Request{Domain: domain, IP: endpoint, VLAN: probe.Resolver{Server: server, Expected: endpoint}})
+		got := verify(t, probe.Request{Domain: domain, IP: endpoint, VLAN: probe.Resolver{Server: truncatingServer(t), Expected: endpoint}})
 		compareDNS(t, got[probe.VLANDNS], dnsCase{result: probe.Failed, observed: "truncated answer", message: "open for TCP"})
 	})
 }
@@ -376,7 +395,7 @@ func TestPublicDNSOfHostname(t *testing.T) {
 				VLAN: probe.Resolver{Server: server}, Pod: probe.Resolver{Server: server}, Public: probe.Resolver{Server: server},
 			}
 			if tt.silent {
-				request.Attempt.Timeout = short
+				request.Attempt.Timeout = longer
 			}
 			got := verify(t, request)
 			want := probe.Path{Name: probe.PublicDNS, Result: tt.result, Expected: host, Observed: tt.observed}

@@ -17,6 +17,7 @@ import (
 const (
 	domain  = "apps.demo.clusters.example.com"
 	short   = 100 * time.Millisecond // for what has to run out
+	longer  = 500 * time.Millisecond // for what has to run out after something else
 	patient = 30 * time.Second       // for what must not, on a busy machine either
 )
 
@@ -35,11 +36,18 @@ func verify(t *testing.T, request probe.Request) map[string]probe.Path {
 	if request.Attempt.Timeout == 0 {
 		request.Attempt.Timeout = patient
 	}
-	paths := probe.Verify(t.Context(), request)
-	if diff := cmp.Diff(paths, probe.Verify(t.Context(), request)); diff != "" {
+	var (
+		runs    [2][]probe.Path
+		running sync.WaitGroup
+	)
+	for i := range runs {
+		running.Go(func() { runs[i] = probe.Verify(t.Context(), request) })
+	}
+	running.Wait()
+	if diff := cmp.Diff(runs[0], runs[1]); diff != "" {
 		t.Errorf("a second run differs:\n%s", diff)
 	}
-	return byName(t, paths)
+	return byName(t, runs[0])
 }
 
 func byName(t *testing.T, paths []probe.Path) map[string]probe.Path {
@@ -179,20 +187,45 @@ func tcpServer(t *testing.T, handle func(net.Conn)) uint16 {
 func portOf(address string) uint16 { return netip.MustParseAddrPort(address).Port() }
 
 // closedTCP is a port that refuses connections, and that nobody else gets: it is the near end of a connection.
-func closedTCP(t *testing.T, port uint16) uint16 {
+func closedTCP(t *testing.T) uint16 {
+	t.Helper()
+	port, err := nearEnd(t, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+func nearEnd(t *testing.T, port uint16) (uint16, error) {
 	t.Helper()
 	release := make(chan struct{})
 	far := tcpServer(t, func(net.Conn) { <-release })
 	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(loopback, port))}
 	conn, err := dialer.DialContext(t.Context(), "tcp", netip.AddrPortFrom(loopback, far).String())
+	t.Cleanup(func() { close(release) })
 	if err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
-	t.Cleanup(func() {
-		close(release)
-		_ = conn.Close()
-	})
-	return portOf(conn.LocalAddr().String())
+	t.Cleanup(func() { _ = conn.Close() })
+	return portOf(conn.LocalAddr().String()), nil
+}
+
+// truncatingServer truncates over UDP, and refuses TCP.
+func truncatingServer(t *testing.T) netip.AddrPort {
+	t.Helper()
+	for {
+		packets, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := netip.MustParseAddrPort(packets.LocalAddr().String())
+		if _, err := nearEnd(t, address.Port()); err != nil {
+			_ = packets.Close() // another has this port
+			continue
+		}
+		serve(t, &dns.Server{PacketConn: packets, Handler: truncating(nil)})
+		return address
+	}
 }
 
 // closedUDP refuses packets: it is connected to another.

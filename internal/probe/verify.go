@@ -78,8 +78,8 @@ type Location struct {
 	// Inside are the networks whose members can test the path, Outside those whose members cannot: they are answered from
 	// another view. Both empty: everybody can.
 	Inside, Outside []netip.Prefix
-	// Certain says that this machine can test the path, because the user says so: silence is then a failure, else it is taken for a
-	// network that this machine is not in.
+	// Certain says that this machine can test the path, because the user says so: silence is then a failure, and so is the lack of a
+	// route. Else they are taken for a network that this machine is not in.
 	Certain bool
 }
 
@@ -94,7 +94,7 @@ type Web struct {
 
 // Attempt says how patient each check is.
 type Attempt struct {
-	Timeout time.Duration // of one attempt
+	Timeout time.Duration // of one attempt; 0: 5 s
 	Count   int           // attempts at most; 0: 1
 	Pause   time.Duration // between two
 }

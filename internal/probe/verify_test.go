@@ -221,7 +221,7 @@ func TestDNSFromElsewhere(t *testing.T) {
 			}
 
 			// Whoever answers something is there.
-			request.VLAN.Server = closedUDP(t)
+			request.VLAN.Server, request.Attempt.Timeout = closedUDP(t), patient
 			got = verify(t, request)[probe.VLANDNS]
 			want := probe.Failed
 			if !tt.asked {
@@ -270,6 +270,23 @@ func TestAttempts(t *testing.T) {
 			t.Errorf("%+v after %d requests", got, asked.Load())
 		}
 	})
+	t.Run("silence after an answer says nothing new", func(t *testing.T) {
+		t.Parallel()
+		var asked atomic.Int32
+		server := handled(func(w dns.ResponseWriter, question *dns.Msg) {
+			if asked.Add(1) == 1 {
+				rcode(dns.RcodeNameError)(w, question)
+			}
+		}).start(t)
+		place := probe.Location{Outside: another} // where silence alone would prove nothing
+		paths := probe.Verify(t.Context(), probe.Request{
+			Domain: domain, IP: endpoint, VLAN: probe.Resolver{Server: server, Expected: endpoint, Location: place},
+			Attempt: probe.Attempt{Timeout: longer, Count: 2},
+		})
+		if got := byName(t, paths)[probe.VLANDNS]; got.Result != probe.Failed || got.Observed != "NXDOMAIN" || asked.Load() != 2 {
+			t.Errorf("%+v after %d questions", got, asked.Load())
+		}
+	})
 	t.Run("one by default", func(t *testing.T) {
 		t.Parallel()
 		var asked atomic.Int32
@@ -288,7 +305,7 @@ func TestAttempts(t *testing.T) {
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 
-	const limit, bound = 300 * time.Millisecond, 5 * time.Second
+	const bound = 5 * time.Second
 	deaf := func(t *testing.T) probe.Request {
 		t.Helper()
 		resolver := probe.Resolver{Server: handled(silence).start(t), Expected: endpoint}
@@ -301,7 +318,7 @@ func TestDeadline(t *testing.T) {
 	wrong := func(t *testing.T) probe.Request {
 		t.Helper()
 		resolver := probe.Resolver{Server: handled(rcode(dns.RcodeNameError)).start(t), Expected: endpoint}
-		port := closedTCP(t, 0)
+		port := closedTCP(t)
 		return probe.Request{
 			Domain: domain, IP: loopback, VLAN: resolver, Pod: resolver, Public: resolver,
 			HTTP: port, HTTPS: port, Proxy: probe.Proxy{Address: loopback},
@@ -313,7 +330,8 @@ func TestDeadline(t *testing.T) {
 		cancel()
 		return ctx
 	}
-	soon := func(t *testing.T) context.Context { t.Helper(); return limited(t, limit) }
+	soon := func(t *testing.T) context.Context { t.Helper(); return limited(t, 300*time.Millisecond) }
+	later := func(t *testing.T) context.Context { t.Helper(); return limited(t, longer) }
 	tests := []struct {
 		name      string
 		request   func(*testing.T) probe.Request
@@ -323,7 +341,7 @@ func TestDeadline(t *testing.T) {
 	}{
 		{"silence", deaf, soon, probe.Attempt{Timeout: time.Minute}, "no answer", "no answer"},
 		{"silence, many times", deaf, soon, probe.Attempt{Timeout: 20 * time.Millisecond, Count: 1 << 30}, "no answer", "no answer"},
-		{"a long pause", wrong, soon, probe.Attempt{Count: 2, Pause: time.Hour}, "NXDOMAIN", "connection refused"},
+		{"a long pause", wrong, later, probe.Attempt{Count: 2, Pause: time.Hour}, "NXDOMAIN", "connection refused"},
 		{"over before it begins", deaf, ended, probe.Attempt{}, "no answer", "no answer"},
 	}
 	for _, tt := range tests {

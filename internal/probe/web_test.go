@@ -217,7 +217,7 @@ func TestHTTP(t *testing.T) {
 		{name: "reset", port: tcp(reset), result: probe.Failed, observed: "connection closed or reset", message: "ends it"},
 		{name: "mute", port: tcp(mute), short: true, result: probe.Failed, observed: "no answer", message: "says no more"},
 		{
-			name: "closed", port: func(t *testing.T) uint16 { t.Helper(); return closedTCP(t, 0) },
+			name: "closed", port: func(t *testing.T) uint16 { t.Helper(); return closedTCP(t) },
 			result: probe.Failed, observed: "connection refused", message: "nothing listens",
 		},
 		{
@@ -315,7 +315,7 @@ func TestHTTPS(t *testing.T) {
 			result: probe.Failed, observed: "TLS handshake failed", message: "do not agree on TLS",
 		},
 		{
-			name: "closed", port: func(t *testing.T) uint16 { t.Helper(); return closedTCP(t, 0) },
+			name: "closed", port: func(t *testing.T) uint16 { t.Helper(); return closedTCP(t) },
 			result: probe.Failed, observed: "connection refused", message: "nothing listens",
 		},
 	}
@@ -337,7 +337,7 @@ func TestHTTPS(t *testing.T) {
 func verifyWeb(t *testing.T, request probe.Request, tt webCase) map[string]probe.Path {
 	t.Helper()
 	if tt.short {
-		request.Attempt.Timeout = 5 * short // several packets have to go to and fro before the silence
+		request.Attempt.Timeout = longer
 	}
 	return verify(t, request)
 }
