@@ -108,7 +108,6 @@ func switchPort(host, link string) string { return host + "-" + link }
 func (h host) setUp(ctx context.Context) error {
 	for _, setting := range []struct{ name, value string }{
 		{"net/ipv4/ip_forward", "0"}, // a new namespace has it from the machine
-		{"net/ipv4/conf/all/rp_filter", "0"},
 		{"net/ipv4/conf/all/arp_ignore", "1"},
 		{"net/ipv4/conf/all/arp_announce", "2"},
 	} {

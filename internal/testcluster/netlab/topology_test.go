@@ -5,10 +5,15 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster/netlab"
 )
@@ -94,4 +99,29 @@ func links(t *testing.T) map[string]string {
 		}
 	}
 	return found
+}
+
+func TestOptionsAreRefused(t *testing.T) {
+	t.Parallel()
+	needLab(t)
+	elsewhere := filepath.Join(t.TempDir(), "kubeconfig")
+	content := "apiVersion: v1\nkind: Config\ncurrent-context: a\n" +
+		"clusters: [{name: a, cluster: {server: 'https://api.example.com:6443'}}]\ncontexts: [{name: a, context: {cluster: a}}]\n"
+	if err := os.WriteFile(elsewhere, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, options := range map[string]netlab.Options{
+		"it has room for":  {Workers: 21},
+		"needs its domain": {Hosted: &rest.Config{}},
+		"not to a port of": {Hosted: &rest.Config{}, Domain: domain, Kubeconfig: elsewhere},
+		"no such file":     {Hosted: &rest.Config{}, Domain: domain, Kubeconfig: elsewhere + ".missing"},
+	} {
+		lab, err := netlab.Start(t.Context(), options)
+		if err == nil {
+			lab.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not why there is no lab: %v", want, err)
+		}
+	}
 }
