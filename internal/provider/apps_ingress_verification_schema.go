@@ -29,8 +29,8 @@ func verificationSchema() schema.Schema {
 		"check_paths": schema.SetAttribute{
 			Optional: true, ElementType: types.StringType,
 			MarkdownDescription: "Names of the paths to check; see `paths`. To name one also says that this machine can test it: no answer is " +
-				"then a failure. Default: every path that is configured, and what does not answer is taken for a network that this machine " +
-				"is not in.",
+				"then a failure. Default: every path that is configured; what does not answer is then `not_testable_from_here`, unless this " +
+				"machine's address is in the VLAN that the path starts from, or no network of a VLAN is known.",
 			Validators: []validator.Set{pathNames()},
 		},
 		"timeouts": readTimeoutAttribute("Default: `" + shortDuration(DefaultReadTimeout) + "`. What is not known by then has failed."),
