@@ -470,3 +470,15 @@ func TestRequest(t *testing.T) {
 		})
 	}
 }
+
+// The end of a body that nobody wants is not waited for.
+func TestUnwantedBody(t *testing.T) {
+	t.Parallel()
+
+	began := time.Now()
+	got := verify(t, probe.Request{Domain: domain, IP: loopback, HTTP: webServer(t, nil, flushed("Hello"))})
+	compareWeb(t, got[probe.EndpointHTTP], webCase{result: probe.OK, observed: "HTTP 200"})
+	if took := time.Since(began); took > patient/2 {
+		t.Errorf("took %s", took)
+	}
+}
