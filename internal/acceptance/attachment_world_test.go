@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster/netlab"
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster/simulator"
 )
 
@@ -27,26 +28,30 @@ const (
 // happens because it was told to look.
 func newAttachmentWorld(t *testing.T, changes ...func(*setup)) *world {
 	t.Helper()
-	operator := func(s *setup) {
-		s.Oooi = &simulator.OooiOptions{
-			WaitInterval: time.Hour, AddressInterval: time.Hour, ErrorInterval: time.Hour, CleanupInterval: time.Hour,
-		}
-	}
-	w := newWorld(t, append([]func(*setup){operator}, changes...)...)
+	w := newWorld(t, append([]func(*setup){patientOperator}, changes...)...)
 	w.infra()
 	w.settled()
 	return w
+}
+
+// patientOperator is an operator that never looks again by itself.
+func patientOperator(s *setup) {
+	s.Oooi = &simulator.OooiOptions{
+		WaitInterval: time.Hour, AddressInterval: time.Hour, ErrorInterval: time.Hour, CleanupInterval: time.Hour,
+	}
 }
 
 // infra makes the Infra, and waits for what the operator makes of it.
 func (w *world) infra() {
 	w.t.Helper()
 	w.management.create(infras, "clusters", infraName, map[string]any{
-		"networkConfig": map[string]any{"cidr": "198.51.100.0/24", "gateway": "198.51.100.1"},
+		"networkConfig": map[string]any{
+			"cidr": netlab.VLAN, "gateway": "198.51.100.1", "dnsServers": []any{netlab.UpstreamPodAddress},
+		},
 		"infraComponents": map[string]any{
 			"dhcp":  map[string]any{"serverIP": "198.51.100.2", "rangeStart": "198.51.100.50", "rangeEnd": "198.51.100.99"},
 			"dns":   map[string]any{"serverIP": "198.51.100.3"},
-			"proxy": map[string]any{"serverIP": "198.51.100.4", "internalProxyService": "172.30.0.80"},
+			"proxy": map[string]any{"serverIP": "198.51.100.4", "internalProxyService": proxyForPods},
 		},
 	})
 	w.management.await("the operator's DNSServer and ProxyServer", func() bool {

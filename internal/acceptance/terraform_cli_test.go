@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 
 	"github.com/densityops/terraform-provider-oooi/internal/provider"
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster/netlab"
 )
 
 const (
@@ -54,6 +55,7 @@ type cli struct {
 	program string
 	dir     string
 	env     []string
+	inside  *netlab.Namespace // where its commands run; nil: on this machine
 }
 
 // newCLI makes a working folder with this configuration. The environment is pairs of NAME=value, on top of the little that
@@ -109,7 +111,11 @@ func (c *cli) start(args ...string) *command {
 	run := &command{cli: c, process: exec.CommandContext(ctx, c.program, args...), ended: make(chan struct{})}
 	run.process.Dir, run.process.Env = c.dir, c.env
 	run.process.Stdout, run.process.Stderr = &run.out, &run.out
-	if err := run.process.Start(); err != nil {
+	start := run.process.Start
+	if c.inside != nil {
+		start = func() error { return c.inside.Do(run.process.Start) }
+	}
+	if err := start(); err != nil {
 		c.t.Fatal(err)
 	}
 	go func() {

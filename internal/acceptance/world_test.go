@@ -15,21 +15,23 @@ import (
 
 	"github.com/densityops/terraform-provider-oooi/internal/provider"
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster"
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster/netlab"
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster/simulator"
 )
 
 // The names of the world that every test starts in.
 const (
-	clusterName = "demo"
-	baseDomain  = "clusters.example.com"
-	wildcard    = "*.apps.demo.clusters.example.com"
-	dnsName     = "vlan-dns"
-	proxyName   = "vlan-proxy"
-	poolName    = "apps-pool"
-	poolRange   = "198.51.100.200-198.51.100.220"
-	firstIP     = "198.51.100.200" // the first address MetalLB gives from it
-	address     = "oooi_apps_ingress.test"
-	downstream  = "terraform_data.downstream"
+	clusterName  = "demo"
+	baseDomain   = "clusters.example.com"
+	wildcard     = "*.apps.demo.clusters.example.com"
+	dnsName      = "vlan-dns"
+	proxyName    = "vlan-proxy"
+	poolName     = "apps-pool"
+	poolRange    = "198.51.100.200-198.51.100.220"
+	firstIP      = "198.51.100.200" // the first address MetalLB gives from it
+	proxyForPods = netlab.ProxyClusterIP
+	address      = "oooi_apps_ingress.test"
+	downstream   = "terraform_data.downstream"
 )
 
 // world is a pair of clusters with everything that runs in them, and with a DNSServer and a ProxyServer that have entries of
@@ -40,6 +42,7 @@ type world struct {
 	sims       *simulator.Simulators
 	management live
 	hosted     live
+	lab        *netlab.DataPath // nil: without networks
 }
 
 // setup is what a test may change about its world before it starts.
@@ -48,6 +51,8 @@ type setup struct {
 
 	answer       simulator.Answer // what a load balancer in place of the real MetalLB controller answers
 	throughProxy bool             // both kubeconfigs lead through the clusters' fault proxies
+	networks     bool             // the workers, the DNSServer and the ProxyServer have real networks, see datapath_world_test.go
+	noPodAddress bool             // the DNSServer has no address of the proxy for pods
 	pair         []testcluster.Option
 }
 
@@ -62,17 +67,28 @@ func newWorld(t *testing.T, changes ...func(*setup)) *world {
 	w := &world{t: t, pair: testcluster.Start(t, s.pair...)}
 	w.management = live{t, w.pair.Management}
 	w.hosted = live{t, w.pair.Hosted}
-	w.publishers()
+	w.publishers(s)
+	if s.networks {
+		w.startLab(s)
+	}
 	w.simulate(s)
 	return w
 }
 
 // publishers makes the DNSServer and the ProxyServer, as one that shares them with others finds them.
-func (w *world) publishers() {
+func (w *world) publishers(s setup) {
+	network := map[string]any{"serverIP": "198.51.100.3", "proxyIP": "198.51.100.4"}
+	if !s.noPodAddress {
+		network["internalProxyIP"] = proxyForPods
+	}
+	if s.networks {
+		network["secondaryNetworkCIDR"] = netlab.VLAN
+	}
 	w.management.create(dnsServers, "clusters", dnsName, map[string]any{
-		"networkConfig":       map[string]any{"serverIP": "198.51.100.3", "proxyIP": "198.51.100.4", "internalProxyIP": "172.30.0.80"},
+		"networkConfig":       network,
 		"hostedClusterDomain": baseDomain,
 		"staticEntries":       []any{map[string]any{"hostname": "api.other." + baseDomain, "ip": "198.51.100.9"}},
+		"upstreamDNS":         []any{netlab.UpstreamPodAddress},
 	})
 	w.management.create(proxyServers, "clusters", proxyName, map[string]any{
 		"networkConfig": map[string]any{"serverIP": "198.51.100.4"},
@@ -89,6 +105,9 @@ func (w *world) simulate(s setup) {
 	config := s.Config
 	config.Management = w.pair.Management.REST(testcluster.UserSimulator)
 	config.Hosted = w.pair.Hosted.REST(testcluster.UserSimulator)
+	if w.lab != nil {
+		config.Workers = w.workers()
+	}
 	if config.Workers == nil {
 		config.Workers = []simulator.Node{{Name: "worker-1"}}
 	}
@@ -146,6 +165,9 @@ func (w *world) metalLB(s setup) simulator.StartOperand {
 	if s.answer != nil {
 		client := w.pair.Hosted.Dynamic(testcluster.UserSimulator)
 		return simulator.NewFakeLoadBalancer(client, simulator.FakeLoadBalancerOptions{Answer: s.answer}, nil).Start
+	}
+	if w.lab != nil {
+		return w.lab.StartMetalLB
 	}
 	binary, err := testcluster.Binary("metallb-controller")
 	if err != nil {

@@ -39,7 +39,7 @@ var (
 const backend = `{name: demo-apps-http, hostname: "*.apps.demo.example.com", port: 80, targetService: 198.51.100.200, targetPort: 80,
   targetNamespace: default}`
 
-func TestDefaults(t *testing.T) {
+func TestDefaults(t *testing.T) { //nolint:tparallel // subtests that wait for a turn would keep the clusters from the tests that have it
 	t.Parallel()
 	cluster := testcluster.Start(t).Management
 	tests := map[string]struct{ kind, spec, want string }{
@@ -72,7 +72,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestRefusals(t *testing.T) { //nolint:tparallel // subtests that wait for a turn would keep the clusters from the tests that have it
 	t.Parallel()
 	cluster := testcluster.Start(t).Management
 	tests := map[string]struct{ kind, change string }{

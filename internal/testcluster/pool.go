@@ -75,7 +75,8 @@ func Start(tb testing.TB, opts ...Option) *Pair {
 	select {
 	case p.slots <- struct{}{}:
 	case <-time.After(pairTimeout):
-		tb.Fatalf("all %d pairs of test clusters were in use for %s: does a test that has one wait for parallel subtests?", cap(p.slots), pairTimeout)
+		tb.Fatalf("all %d pairs of test clusters were in use for %s: does a test that has one wait for parallel subtests?",
+			cap(p.slots), pairTimeout)
 	}
 	tb.Cleanup(func() { <-p.slots })
 

@@ -69,7 +69,7 @@ func throughProxy(t *testing.T, cluster *testcluster.Cluster) dynamic.Interface 
 	return client
 }
 
-func TestProxyFaults(t *testing.T) {
+func TestProxyFaults(t *testing.T) { //nolint:tparallel // subtests that wait for a turn would keep the clusters from the tests that have it
 	t.Parallel()
 	cluster := testcluster.Start(t).Management
 	tests := map[string]struct {

@@ -62,19 +62,19 @@ func (d *DataPath) serve(ctx context.Context, published Published) error {
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	outside := netip.AddrPortFrom(netip.MustParseAddr(UpstreamPodAddress), dnsPort)
-	if d.Outside, err = StartUpstream(ctx, d.Upstream, outside); err != nil {
+	if d.Outside, err = StartUpstream(ctx, d.Upstream, netip.AddrPortFrom(netip.IPv4Unspecified(), dnsPort)); err != nil {
 		return err
 	}
 	d.coreDNS, err = StartCoreDNS(ctx, CoreDNSOptions{
 		Namespace: d.DNS, ServerIP: netip.MustParseAddr(DNSAddress), ClusterIP: netip.MustParseAddr(DNSClusterIP),
-		Client: client, Object: published.DNSServer, Logf: d.options.Logf,
+		Client: client, Object: published.DNSServer, LogDir: d.options.LogDir, Logf: d.options.Logf,
 	})
 	if err != nil {
 		return err
 	}
 	d.envoy, err = StartEnvoy(ctx, EnvoyOptions{
-		Namespace: d.Proxy, Resolver: outside, Client: client, Object: published.ProxyServer, Logf: d.options.Logf,
+		Namespace: d.Proxy, Resolver: netip.AddrPortFrom(netip.MustParseAddr(UpstreamPodAddress), dnsPort),
+		Client: client, Object: published.ProxyServer, LogDir: d.options.LogDir, Logf: d.options.Logf,
 	})
 	return err
 }

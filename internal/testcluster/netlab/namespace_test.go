@@ -5,25 +5,20 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster"
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster/netlab"
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster/process"
 )
 
-// needLab skips a test where no lab can be made. The project's own checks make one: there that is a failure.
+// needLab skips a test where no lab can be made.
 func needLab(t *testing.T) {
 	t.Helper()
-	if err := netlab.Available(); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	testcluster.SkipWithout(t, netlab.Available())
 }
 
 func newNamespace(t *testing.T) *netlab.Namespace {
