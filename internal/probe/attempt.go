@@ -16,8 +16,9 @@ type finding struct {
 	message  string
 }
 
-// run tries until it is OK, the attempts are used up, or the context has ended.
-func (a Attempt) run(ctx context.Context, try func(context.Context) finding) finding {
+// run tries until it is OK, the attempts are used up, or the context has ended. Where silence does not count it is not
+// tried again either: in every plan that would cost all the time there is.
+func (a Attempt) run(ctx context.Context, silenceCounts bool, try func(context.Context) finding) finding {
 	last := finding{observed: seenNothing}
 	for n := range max(a.Count, 1) {
 		if n > 0 {
@@ -32,6 +33,9 @@ func (a Attempt) run(ctx context.Context, try func(context.Context) finding) fin
 		}
 		if found.late && over(ctx) {
 			return outOfTime(last) // not the attempt was too short
+		}
+		if n == 0 && found.silent && !silenceCounts {
+			return found
 		}
 		if n == 0 || !found.silent {
 			last = found // silence after an answer says less than the answer

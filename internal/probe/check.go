@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,19 +51,26 @@ func (c *check) show(text string) string {
 }
 
 func (c *check) paths(ctx context.Context) []Path {
-	checks := []func() Path{
-		func() Path { return c.resolve(ctx, VLANDNS, c.VLAN) },
-		func() Path { return c.browse(ctx, c.endpoint(EndpointHTTP)) },
-		func() Path { return c.browse(ctx, c.endpoint(EndpointHTTPS)) },
-		func() Path { return c.resolve(ctx, PodDNS, c.Pod) },
-		func() Path { return c.browse(ctx, c.proxy(ProxyHTTP)) },
-		func() Path { return c.browse(ctx, c.proxy(ProxyHTTPS)) },
-		func() Path { return c.resolve(ctx, PublicDNS, c.Public) },
+	checks := []struct {
+		name string
+		run  func(name string) Path
+	}{
+		{VLANDNS, func(name string) Path { return c.resolve(ctx, name, c.VLAN) }},
+		{EndpointHTTP, func(name string) Path { return c.browse(ctx, c.endpoint(name)) }},
+		{EndpointHTTPS, func(name string) Path { return c.browse(ctx, c.endpoint(name)) }},
+		{PodDNS, func(name string) Path { return c.resolve(ctx, name, c.Pod) }},
+		{ProxyHTTP, func(name string) Path { return c.browse(ctx, c.proxy(name)) }},
+		{ProxyHTTPS, func(name string) Path { return c.browse(ctx, c.proxy(name)) }},
+		{PublicDNS, func(name string) Path { return c.resolve(ctx, name, c.Public) }},
 	}
 	paths := make([]Path, len(checks))
 	var running sync.WaitGroup
-	for i, run := range checks {
-		running.Go(func() { paths[i] = run() })
+	for i, one := range checks {
+		if c.Only != nil && !slices.Contains(c.Only, one.name) {
+			paths[i] = notConfigured(Path{Name: one.name}, textLeftOut)
+			continue
+		}
+		running.Go(func() { paths[i] = one.run(one.name) })
 	}
 	running.Wait()
 	return paths

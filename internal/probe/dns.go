@@ -57,7 +57,7 @@ func (c *check) resolve(ctx context.Context, name string, server Resolver) Path 
 	case !here.member:
 		return notTestable(path, "", textOtherView)
 	}
-	found := c.Attempt.run(ctx, func(ctx context.Context) finding {
+	found := c.Attempt.run(ctx, here.silenceCounts, func(ctx context.Context) finding {
 		reply, err := ask(ctx, server, c.name)
 		switch {
 		case err != nil:

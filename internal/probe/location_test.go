@@ -140,7 +140,7 @@ func TestBrokenWeb(t *testing.T) {
 		{"silence in the middle", handshaking, os.ErrDeadlineExceeded, false, seenNothing, "while doing the TLS handshake: the endpoint takes"},
 		{"firewall", connecting, syscall.EACCES, false, seenBlocked, "does not let the connection out"},
 		{"no such host", connecting, &net.DNSError{IsNotFound: true}, false, seenNoHost, "does not know the host name"},
-		{"lookup in vain", connecting, &net.DNSError{IsTimeout: true}, false, seenNoLookup, "cannot look up"},
+		{"lookup in vain", connecting, &net.DNSError{IsTimeout: true}, true, seenNoLookup, "cannot look up"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -191,11 +191,37 @@ func TestLateness(t *testing.T) {
 
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
-	found := Attempt{Count: 3}.run(ctx, func(context.Context) finding {
+	found := Attempt{Count: 3}.run(ctx, true, func(context.Context) finding {
 		t.Error("an attempt without time")
 		return finding{}
 	})
 	if found.ok || found.silent || found.message != textOutOfTime {
 		t.Errorf("%+v", found)
+	}
+}
+
+// Silence is worth another attempt where it counts, and after an answer.
+func TestAttemptsAtSilence(t *testing.T) {
+	t.Parallel()
+
+	silence, answer := finding{silent: true}, finding{observed: "an answer"}
+	for _, tt := range []struct {
+		name   string
+		counts bool
+		found  []finding
+		want   int
+	}{
+		{"it counts", true, []finding{silence, silence, silence}, 3},
+		{"it does not", false, []finding{silence, silence, silence}, 1},
+		{"it does not, but there was an answer", false, []finding{answer, silence, silence}, 3},
+	} {
+		attempts := 0
+		Attempt{Count: len(tt.found)}.run(t.Context(), tt.counts, func(context.Context) finding {
+			attempts++
+			return tt.found[attempts-1]
+		})
+		if attempts != tt.want {
+			t.Errorf("%s: %d attempts, want %d", tt.name, attempts, tt.want)
+		}
 	}
 }

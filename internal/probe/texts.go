@@ -27,6 +27,7 @@ const (
 
 // What to make of it, where that is the same for several paths.
 const (
+	textLeftOut    = "it is not among the paths to check"
 	textElsewhere  = "no answer: this machine does not seem to be in that network"
 	textOtherView  = "this machine is not in the network of this path, and would be answered from another view"
 	textNoRoute    = "this machine has no route to that network"
@@ -184,6 +185,7 @@ func brokenWeb(at stage, err error, words webText) finding {
 	case faultUnknownHost:
 		found.observed, found.message = seenNoHost, "this machine's resolver does not know the host name of the endpoint"
 	case faultHostNotFound:
+		found.silent = true
 		found.observed, found.message = seenNoLookup, "this machine's resolver cannot look up the host name of the endpoint"
 	default:
 		found.observed, found.message = seenNoHTTP, "what listens there does not speak HTTP: see where the port leads to"

@@ -52,6 +52,7 @@ type Request struct {
 	HTTP, HTTPS       uint16 // ports, at the endpoint and at the proxy
 	Proxy             Proxy
 
+	Only    []string // the names of the paths to check; nil: all
 	Web     Web
 	Attempt Attempt
 }

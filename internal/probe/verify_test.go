@@ -54,6 +54,28 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// What is not to be checked is not asked for, and said to be left out.
+func TestVerifyOnly(t *testing.T) {
+	t.Parallel()
+
+	request := healthy(t)
+	request.Only = []string{probe.PodDNS, probe.ProxyHTTPS}
+	request.VLAN.Server, request.Public.Server = netip.AddrPort{}, netip.AddrPort{}
+	for name, path := range verify(t, request) {
+		want := probe.Path{Name: name, Result: probe.NotConfigured, Message: "it is not among the paths to check"}
+		switch asked := name == probe.PodDNS || name == probe.ProxyHTTPS; {
+		case asked && path.Result != probe.OK:
+			t.Errorf("%+v", path)
+		case !asked && path != want:
+			t.Errorf("got %+v, want %+v", path, want)
+		}
+	}
+	request.Only = []string{}
+	if paths := probe.Verify(t.Context(), request); probe.Healthy(paths) {
+		t.Errorf("healthy without any path: %+v", paths)
+	}
+}
+
 // results are the verdicts, in order.
 func results(got map[string]probe.Path) []probe.Result {
 	var found []probe.Result
@@ -351,6 +373,8 @@ func TestDeadline(t *testing.T) {
 			request.Attempt = tt.attempt
 			// Not to know whether this machine may ask is no excuse for a lack of time.
 			request.VLAN.Outside, request.Pod.Outside, request.Public.Outside = another, another, another
+			certain := tt.attempt.Count > 2 // else silence is not tried again
+			request.VLAN.Certain, request.Pod.Certain, request.Public.Certain = certain, certain, certain
 			var before []probe.Path
 			for range 2 {
 				began := time.Now()

@@ -92,7 +92,7 @@ func (c *check) browse(ctx context.Context, s site) Path {
 	if !here.routed {
 		return notTestable(path, "", textNoRoute)
 	}
-	found := c.Attempt.run(ctx, func(ctx context.Context) finding {
+	found := c.Attempt.run(ctx, here.silenceCounts, func(ctx context.Context) finding {
 		return c.visit(ctx, s, address, request)
 	})
 	return judge(path, found, here.silenceCounts)

@@ -43,7 +43,7 @@ func (m verificationModel) verification(ctx context.Context) (verification, diag
 	v.given.HTTP = portNumber(ports.HTTP, appsingress.DefaultHTTPPort)
 	v.given.HTTPS = portNumber(ports.HTTPS, appsingress.DefaultHTTPSPort)
 	if !m.CheckPaths.IsNull() {
-		diags.Append(m.CheckPaths.ElementsAs(ctx, &v.only, false)...)
+		diags.Append(m.CheckPaths.ElementsAs(ctx, &v.given.Only, false)...)
 	}
 	m.givenAddresses(ctx, &v, &diags)
 	return v, diags

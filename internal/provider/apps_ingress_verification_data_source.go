@@ -74,7 +74,7 @@ func (d *verificationDataSource) Read(ctx context.Context, req datasource.ReadRe
 	}
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
-	paths := v.chosen(d.verify(ctx, v.request(d.servers(ctx, budget, v))))
+	paths := d.verify(ctx, v.request(d.servers(ctx, budget, v)))
 	resp.Diagnostics.Append(m.describe(ctx, paths)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }

@@ -14,7 +14,6 @@ type verification struct {
 	publish   appsingress.Publish
 	given     probe.Request // what the configuration says by itself; an address that is zero is to be read
 	network   netip.Prefix  // of the VLAN; zero: it is to be read
-	only      []string      // the names of the paths to try; nil: all
 }
 
 // request is what is to be tried, with what the configuration leaves to the servers' objects taken from there.
@@ -28,15 +27,6 @@ func (v verification) request(servers appsingress.Servers) probe.Request {
 	r.Pod = v.pod(servers.DNS, network)
 	r.Proxy = v.proxy(servers, network)
 	r.Public.Certain = true // there is none unless it was given
-	if !v.wants(probe.PublicDNS) {
-		r.Public.Server = netip.AddrPort{}
-	}
-	if !v.wants(probe.EndpointHTTP) && !v.wants(probe.ProxyHTTP) {
-		r.HTTP = 0
-	}
-	if !v.wants(probe.EndpointHTTPS) && !v.wants(probe.ProxyHTTPS) {
-		r.HTTPS = 0
-	}
 	return r
 }
 
@@ -46,10 +36,6 @@ func (v verification) vlan(dns appsingress.DNSServer, network netip.Prefix) prob
 	r.Expected = v.given.IP
 	r.Inside = networks(network)
 	r.Certain = r.Server.IsValid() || v.names(probe.VLANDNS, probe.EndpointHTTP, probe.EndpointHTTPS)
-	if !v.wants(probe.VLANDNS) {
-		r.Server = netip.AddrPort{}
-		return r
-	}
 	if r.Server.IsValid() || v.hostnameOnly() || dns.Name.IsZero() {
 		return r
 	}
@@ -69,10 +55,6 @@ func (v verification) pod(dns appsingress.DNSServer, network netip.Prefix) probe
 	r := v.given.Pod
 	r.Outside = networks(network)
 	r.Certain = r.Server.IsValid() || v.names(probe.PodDNS)
-	if !v.wants(probe.PodDNS) {
-		r.Server = netip.AddrPort{}
-		return r
-	}
 	if v.hostnameOnly() {
 		return r
 	}
@@ -100,8 +82,6 @@ func (v verification) proxy(servers appsingress.Servers, network netip.Prefix) p
 	p.Certain = p.Address.IsValid() || v.names(probe.ProxyHTTP, probe.ProxyHTTPS)
 	dns, proxy := servers.DNS, servers.Proxy
 	switch {
-	case !v.wants(probe.ProxyHTTP) && !v.wants(probe.ProxyHTTPS):
-		p.Address = netip.Addr{}
 	case p.Address.IsValid():
 	case dns.InternalProxy.IsValid():
 		p.Address, p.Outside = dns.InternalProxy, networks(network)
@@ -117,23 +97,9 @@ func (v verification) proxy(servers appsingress.Servers, network netip.Prefix) p
 	return p
 }
 
-// chosen are the paths as they are reported: what was not to be tried is not.
-func (v verification) chosen(paths []probe.Path) []probe.Path {
-	chosen := slices.Clone(paths)
-	for i, p := range chosen {
-		if !v.wants(p.Name) {
-			chosen[i] = probe.Path{Name: p.Name, Result: probe.NotConfigured, Message: pathLeftOut}
-		}
-	}
-	return chosen
-}
-
-// wants says that a path is to be tried.
-func (v verification) wants(path string) bool { return v.only == nil || slices.Contains(v.only, path) }
-
 // names says that the configuration asks for one of these paths by its name.
 func (v verification) names(paths ...string) bool {
-	return slices.ContainsFunc(paths, func(path string) bool { return slices.Contains(v.only, path) })
+	return slices.ContainsFunc(paths, func(path string) bool { return slices.Contains(v.given.Only, path) })
 }
 
 // hostnameOnly says that the ingress has an endpoint that is no address, of which oooi publishes no record.

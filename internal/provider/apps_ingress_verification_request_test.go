@@ -169,22 +169,18 @@ func TestVerificationRequest(t *testing.T) {
 				r.Pod.Server, r.Pod.Expected = netip.AddrPort{}, netip.Addr{}
 			},
 		},
-		"only the pod network's paths": {
-			given: func(v *verification) { v.only = []string{probe.PodDNS, probe.ProxyHTTPS} },
+		"the pod network's paths, by name": {
+			given: func(v *verification) { v.given.Only = []string{probe.PodDNS, probe.ProxyHTTPS} },
 			want: func(r *probe.Request) {
-				r.VLAN.Server, r.HTTP = netip.AddrPort{}, 0
+				r.Only = []string{probe.PodDNS, probe.ProxyHTTPS}
 				r.Pod.Certain, r.Proxy.Certain = true, true
 			},
 		},
-		"only the endpoint": {
-			given: func(v *verification) {
-				v.only = []string{probe.EndpointHTTP}
-				v.given.Public.Server = netip.MustParseAddrPort("198.51.100.53:53")
-			},
+		"the endpoint, by name": {
+			given: func(v *verification) { v.given.Only = []string{probe.EndpointHTTP} },
 			want: func(r *probe.Request) {
-				r.VLAN.Server, r.VLAN.Certain, r.HTTPS = netip.AddrPort{}, true, 0
-				r.Pod = probe.Resolver{Location: r.Pod.Location}
-				r.Proxy = probe.Proxy{}
+				r.Only = []string{probe.EndpointHTTP}
+				r.VLAN.Certain = true
 			},
 		},
 	} {
@@ -208,28 +204,5 @@ func TestVerificationRequest(t *testing.T) {
 				t.Errorf("request (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestVerificationChosen(t *testing.T) {
-	t.Parallel()
-	found := []probe.Path{
-		{Name: probe.VLANDNS, Result: probe.OK, Observed: "192.0.2.200"}, {Name: probe.PodDNS, Result: probe.Failed, Message: "no answer"},
-	}
-	for _, test := range []struct {
-		only []string
-		want []probe.Path
-	}{
-		{nil, found},
-		{[]string{probe.VLANDNS}, []probe.Path{
-			found[0], {Name: probe.PodDNS, Result: probe.NotConfigured, Message: "check_paths leaves it out"},
-		}},
-	} {
-		if diff := cmp.Diff(test.want, verification{only: test.only}.chosen(found)); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", test.only, diff)
-		}
-	}
-	if found[1].Result != probe.Failed {
-		t.Error("what was found has been written to")
 	}
 }

@@ -27,9 +27,6 @@ const (
 	proxyServerNoun = "ProxyServer"
 )
 
-// pathLeftOut is said of a path that was not to be tried.
-const pathLeftOut = "check_paths leaves it out"
-
 // errProviderUnknown is an object that would have to be read while the provider's arguments are unknown.
 var errProviderUnknown = errors.New("an argument of the provider is not known yet")
 
