@@ -141,7 +141,8 @@ func metalLBAttribute() schema.Attribute {
 			"namespace": defaultedText("Namespace of the hosted cluster where the MetalLB operator and its objects live. Default in "+
 				"direct mode: `openshift-operators`. Changing it replaces the ingress.", namespaceName()),
 			"install": defaultedBool("Install the MetalLB operator through OLM. `false`: MetalLB is there already, OLM is not " +
-				"asked, and a missing API is an error. Default in direct mode: `true`. Changed in place."),
+				"asked, and a missing API is an error; a Subscription that this resource made before then stays, also when the ingress is " +
+				"destroyed. Default in direct mode: `true`. Changed in place."),
 			"subscription": subscriptionAttribute(),
 			"load_balancer_class": optionalText("Class of the Service, for hosted clusters where another controller also serves "+
 				"LoadBalancer Services. A MetalLB object that exists already must have the same class. Default: no class. Changing "+
