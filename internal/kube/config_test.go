@@ -2,14 +2,8 @@ package kube_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster/certificates"
 )
 
 const secret = "s3cr3t-credential"
@@ -60,21 +55,19 @@ func look(c *rest.Config) seen {
 
 // pair is a certificate with its key, as PEM.
 var pair = sync.OnceValue(func() string {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	authority, err := certificates.NewAuthority("authority")
 	if err != nil {
 		panic(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	issued, err := authority.Issue(certificates.Request{Hosts: []string{"user"}})
 	if err != nil {
 		panic(err)
 	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
+	certificate, key, err := certificates.Encode(issued)
 	if err != nil {
 		panic(err)
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})) +
-		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
+	return string(certificate) + string(key)
 })
 
 // named is PEM data that a test knows again by its first line, which is not part of it.

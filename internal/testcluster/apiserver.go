@@ -63,7 +63,7 @@ func writeServerFiles(dir string, ca *authority, users tokens) (serverFiles, err
 	if err := ca.WriteServer(files.certificate, files.key); err != nil {
 		return files, err
 	}
-	if err := writeKey(files.signingKey); err != nil {
+	if err := ca.writeKey(files.signingKey); err != nil {
 		return files, err
 	}
 	if err := users.Write(files.tokens); err != nil {

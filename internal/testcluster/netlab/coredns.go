@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,13 +43,10 @@ type CoreDNSOptions struct {
 
 // CoreDNS is the program of that name, configured from a DNSServer as it is at any time.
 type CoreDNS struct {
-	options CoreDNSOptions
-	folder  string
-	process *process.Process
-	loaded  string // the Corefile that it works by
+	managed
 
-	cancel    context.CancelFunc
-	following sync.WaitGroup
+	options CoreDNSOptions
+	loaded  string // the Corefile that it works by
 }
 
 // StartCoreDNS returns when CoreDNS answers; the DNSServer's names follow. The context only bounds the start.
@@ -63,28 +59,15 @@ func StartCoreDNS(ctx context.Context, options CoreDNSOptions) (*CoreDNS, error)
 	if err != nil {
 		return nil, err
 	}
-	c := &CoreDNS{options: options, folder: folder, cancel: func() {}}
+	c := &CoreDNS{options: options, managed: managed{folder: folder}}
 	if err := c.start(ctx, program); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("starting CoreDNS: %w", err)
 	}
-	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	c.cancel = cancel
-	f := &follower{
+	c.follow(ctx, &follower{
 		client: options.Client, resource: dnsServersResource, object: options.Object, apply: c.apply, logf: options.Logf,
-	}
-	c.following.Go(func() { f.Run(following) })
+	})
 	return c, nil
-}
-
-// Close ends CoreDNS.
-func (c *CoreDNS) Close() {
-	c.cancel()
-	c.following.Wait()
-	if c.process != nil {
-		c.process.Kill()
-	}
-	_ = os.RemoveAll(c.folder) // nobody needs it any more
 }
 
 func (c *CoreDNS) corefilePath() string { return filepath.Join(c.folder, "conf", "Corefile") }

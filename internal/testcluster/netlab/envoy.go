@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,15 +45,12 @@ type EnvoyOptions struct {
 
 // Envoy is the program of that name, configured from a ProxyServer as it is at any time.
 type Envoy struct {
+	managed
+
 	options EnvoyOptions
-	folder  string
-	process *process.Process
 	admin   *http.Client
 	version int               // of the last files
 	written map[string]string // what they say besides, by file
-
-	cancel    context.CancelFunc
-	following sync.WaitGroup
 }
 
 // StartEnvoy returns when Envoy runs; the ProxyServer's ports follow. The context only bounds the start.
@@ -67,29 +63,16 @@ func StartEnvoy(ctx context.Context, options EnvoyOptions) (*Envoy, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Envoy{options: options, folder: folder, written: map[string]string{}, cancel: func() {}}
+	e := &Envoy{options: options, managed: managed{folder: folder}, written: map[string]string{}}
 	e.admin = &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true, DialContext: e.dialAdmin}}
 	if err := e.start(ctx, program); err != nil {
 		e.Close()
 		return nil, fmt.Errorf("starting Envoy: %w", err)
 	}
-	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	e.cancel = cancel
-	f := &follower{
+	e.follow(ctx, &follower{
 		client: options.Client, resource: proxyServersResource, object: options.Object, apply: e.apply, logf: options.Logf,
-	}
-	e.following.Go(func() { f.Run(following) })
+	})
 	return e, nil
-}
-
-// Close ends Envoy.
-func (e *Envoy) Close() {
-	e.cancel()
-	e.following.Wait()
-	if e.process != nil {
-		e.process.Kill()
-	}
-	_ = os.RemoveAll(e.folder) // nobody needs it any more
 }
 
 // start has it run without any port.

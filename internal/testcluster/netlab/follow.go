@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster/process"
 )
 
 const (
@@ -87,6 +90,33 @@ func (f *follower) show(ctx context.Context, live *unstructured.Unstructured) {
 	if err := f.apply(ctx, live); err != nil && ctx.Err() == nil {
 		f.logf("%s %s: %v", f.resource.Resource, f.object, err)
 	}
+}
+
+// managed is a program with a folder of its own that is kept as one object says.
+type managed struct {
+	folder  string
+	process *process.Process // nil until it is started
+
+	cancel    context.CancelFunc // nil until the object is followed
+	following sync.WaitGroup
+}
+
+// follow keeps the program as the follower's object says from now on; the context does not end that.
+func (m *managed) follow(ctx context.Context, f *follower) {
+	ctx, m.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	m.following.Go(func() { f.Run(ctx) })
+}
+
+// Close ends the program.
+func (m *managed) Close() {
+	if m.cancel != nil {
+		m.cancel()
+		m.following.Wait()
+	}
+	if m.process != nil {
+		m.process.Kill()
+	}
+	_ = os.RemoveAll(m.folder) // nobody needs it any more
 }
 
 // replaceFile writes a file of which nobody ever sees a half. The new file comes from the folder above, so that who watches

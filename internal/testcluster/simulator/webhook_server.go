@@ -2,17 +2,10 @@ package simulator
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"net/http"
 	"strconv"
@@ -23,6 +16,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster/certificates"
 )
 
 // webhookServer answers admission reviews on one loopback port, which stays the same while it is closed: so a webhook
@@ -48,8 +43,12 @@ func (w *webhookServer) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.port = port
-	w.certificate, w.caBundle, err = selfSigned()
+	authority, err := certificates.NewAuthority("metallb-webhook-service")
+	if err != nil {
+		return err
+	}
+	w.port, w.caBundle = port, authority.PEM
+	w.certificate, err = authority.Issue(certificates.Request{Hosts: []string{"127.0.0.1"}})
 	return err
 }
 
@@ -140,25 +139,4 @@ func (w *webhookServer) answerMutate(_ context.Context, u *unstructured.Unstruct
 	kind := admissionv1.PatchTypeJSONPatch
 	response.Patch, response.PatchType = raw, &kind
 	return nil
-}
-
-// selfSigned makes a certificate for the loopback address, which is its own authority.
-func selfSigned() (tls.Certificate, []byte, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, nil, fmt.Errorf("making webhook key: %w", err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "metallb-webhook-service"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return tls.Certificate{}, nil, fmt.Errorf("making webhook certificate: %w", err)
-	}
-	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, bundle, nil
 }
