@@ -62,7 +62,7 @@ func (w *world) dataPathLife(config func(...change) string) {
 	w.deserted(movedIP)
 	w.eventually("no name is left", func(ctx context.Context) error {
 		for where, view := range w.views("") {
-			if got, err := lookup(ctx, view.client, view.server, appName); err != nil || got != nxdomain {
+			if got, err := view.client.LookupA(ctx, view.server, appName); err != nil || got != nxdomain {
 				return fmt.Errorf("%s: %q: %w", where, got, errOr(err))
 			}
 		}
@@ -148,7 +148,7 @@ func TestDataPathByHostname(t *testing.T) {
 		return w.throughProxy(ctx, "200 https "+appName+" from "+worker.Name)
 	})
 	for where, view := range w.views("") {
-		if got, err := lookup(t.Context(), view.client, view.server, appName); err != nil || got != nxdomain {
+		if got, err := view.client.LookupA(t.Context(), view.server, appName); err != nil || got != nxdomain {
 			t.Errorf("%s: %q, %v, want %s", where, got, err, nxdomain)
 		}
 	}
@@ -166,9 +166,9 @@ func TestDataPathByHostname(t *testing.T) {
 
 // throughProxy asks the proxy itself for the application, whatever DNS says.
 func (w *world) throughProxy(ctx context.Context, want string) error {
-	got, err := w.fetch(ctx, w.lab.PodClient, netlab.To(netip.MustParseAddr(netlab.ProxyClusterIP)), "https://"+appName+"/")
-	if err != nil || !strings.HasPrefix(got.text, want) {
-		return fmt.Errorf("got %q: %w", got.text, errOr(err))
+	got, err := w.lab.Fetch(ctx, w.lab.PodClient, netlab.To(netip.MustParseAddr(netlab.ProxyClusterIP)), "https://"+appName+"/")
+	if err != nil || !strings.HasPrefix(got.String(), want) {
+		return fmt.Errorf("got %q: %w", got.String(), errOr(err))
 	}
 	return nil
 }
@@ -216,8 +216,8 @@ func (w *world) servedBy() string {
 	w.t.Helper()
 	var worker string
 	w.eventually("a router answers", func(ctx context.Context) error {
-		got, err := w.fetch(ctx, w.lab.Client, w.lab.Client.Resolve(vlanDNS), "http://"+appName+"/")
-		_, worker, _ = strings.Cut(strings.TrimSpace(got.text), " from ")
+		got, err := w.lab.Fetch(ctx, w.lab.Client, w.lab.Client.Resolve(vlanDNS), "http://"+appName+"/")
+		_, worker, _ = strings.Cut(strings.TrimSpace(got.Body), " from ")
 		return err
 	})
 	return worker
@@ -230,8 +230,8 @@ func TestDataPathWithoutPodAddress(t *testing.T) {
 	tf := w.inside(w.lab.Client, w.verifying(w.config()))
 	tf.apply()
 	w.eventually("the views differ", func(ctx context.Context) error {
-		inVLAN, err := lookup(ctx, w.lab.Client, vlanDNS, appName)
-		inPods, podErr := lookup(ctx, w.lab.PodClient, podDNS, appName)
+		inVLAN, err := w.lab.Client.LookupA(ctx, vlanDNS, appName)
+		inPods, podErr := w.lab.PodClient.LookupA(ctx, podDNS, appName)
 		if inVLAN != firstIP || inPods != "198.51.100.77" {
 			return fmt.Errorf("%q and %q: %w", inVLAN, inPods, errOr(errors.Join(err, podErr)))
 		}
@@ -305,7 +305,7 @@ check "reachable" {
 func (w *world) resolvesTo(client *netlab.Namespace, server, want string) {
 	w.t.Helper()
 	w.eventually(appName+" is "+want, func(ctx context.Context) error {
-		if got, err := lookup(ctx, client, server, appName); err != nil || got != want {
+		if got, err := client.LookupA(ctx, server, appName); err != nil || got != want {
 			return fmt.Errorf("got %q: %w", got, errOr(err))
 		}
 		return nil

@@ -2,20 +2,15 @@ package acceptance
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/miekg/dns"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -105,59 +100,6 @@ func (w *world) inside(client *netlab.Namespace, config string) *cli {
 	return c
 }
 
-// lookup asks a DNS server for the addresses of a name, and returns them or what is said instead.
-func lookup(ctx context.Context, client *netlab.Namespace, server, name string) (string, error) {
-	conn, err := client.Dial(ctx, "udp", server)
-	if err != nil {
-		return "", err
-	}
-	defer conn.Close() //nolint:errcheck // the answer was read
-	question := new(dns.Msg).SetQuestion(dns.Fqdn(name), dns.TypeA)
-	exchange := dns.Client{Timeout: 2 * time.Second}
-	answer, _, err := exchange.ExchangeWithConnContext(ctx, question, &dns.Conn{Conn: conn})
-	if err != nil {
-		return "", fmt.Errorf("asking %s for %s: %w", server, name, err)
-	}
-	if answer.Rcode != dns.RcodeSuccess {
-		return dns.RcodeToString[answer.Rcode], nil
-	}
-	var addresses []string
-	for _, record := range answer.Answer {
-		if a, is := record.(*dns.A); is {
-			addresses = append(addresses, a.A.String())
-		}
-	}
-	slices.Sort(addresses)
-	return strings.Join(addresses, " "), nil
-}
-
-// answer is what came over HTTP or HTTPS.
-type answer struct {
-	text        string
-	certificate []byte // of the server; nil without TLS
-}
-
-// fetch asks the application for a URL, from a network, at the address that is found for it.
-func (w *world) fetch(ctx context.Context, client *netlab.Namespace, at netlab.Lookup, target string) (answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
-	if err != nil {
-		return answer{}, err
-	}
-	response, err := client.HTTP(at, &tls.Config{RootCAs: w.lab.CA}).Do(request)
-	if err != nil {
-		return answer{}, err
-	}
-	defer response.Body.Close() //nolint:errcheck // read only
-	body, err := io.ReadAll(response.Body)
-	got := answer{text: fmt.Sprintf("%d %s", response.StatusCode, body)}
-	if response.TLS != nil {
-		got.certificate = response.TLS.PeerCertificates[0].Raw
-	}
-	return got, err
-}
-
 // view is one of the two networks, with what its clients are told.
 type view struct {
 	client *netlab.Namespace
@@ -181,7 +123,7 @@ func (w *world) resolves(ctx context.Context, vip string) error {
 			"apps.demo." + baseDomain: nxdomain, "helloapps.demo." + baseDomain: nxdomain, "hello.xapps.demo." + baseDomain: nxdomain,
 			"hello.apps.other." + baseDomain: nxdomain, "demo." + baseDomain: nxdomain, appName + ".example.com": nxdomain,
 		} {
-			if got, err := lookup(ctx, view.client, view.server, name); err != nil || got != want {
+			if got, err := view.client.LookupA(ctx, view.server, name); err != nil || got != want {
 				wrong = append(wrong, fmt.Errorf("%s: %s is %q, want %q: %w", where, name, got, want, errOr(err)))
 			}
 		}
@@ -194,11 +136,11 @@ func (w *world) flows(ctx context.Context, vip string) error {
 	var wrong []error
 	for where, view := range w.views(vip) {
 		for _, scheme := range []string{"http", "https"} {
-			got, err := w.fetch(ctx, view.client, view.client.Resolve(view.server), scheme+"://"+appName+"/")
+			got, err := w.lab.Fetch(ctx, view.client, view.client.Resolve(view.server), scheme+"://"+appName+"/")
 			switch {
-			case err != nil || !strings.HasPrefix(got.text, "200 "+scheme+" "+appName+" from worker-"):
-				wrong = append(wrong, fmt.Errorf("%s: %s: got %q: %w", where, scheme, got.text, errOr(err)))
-			case scheme == "https" && !slices.Equal(got.certificate, w.lab.Certificate.Raw):
+			case err != nil || !strings.HasPrefix(got.String(), "200 "+scheme+" "+appName+" from worker-"):
+				wrong = append(wrong, fmt.Errorf("%s: %s: got %q: %w", where, scheme, got.String(), errOr(err)))
+			case scheme == "https" && !w.lab.Certificate.Equal(got.Certificate):
 				wrong = append(wrong, fmt.Errorf("%s: the certificate is not the router's", where))
 			}
 		}

@@ -16,8 +16,6 @@ import (
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster"
 )
 
-const askTimeout = time.Second
-
 // dig asks a DNS server from inside of a namespace; the answer is its code and the addresses.
 func dig(ctx context.Context, n *Namespace, network, server, name string, kind uint16) (string, error) {
 	reply, err := exchange(ctx, n, network, server, name, kind)

@@ -33,12 +33,15 @@ type DataPath struct {
 
 // DataPathAvailable says why a data path cannot be made on this machine, or nil.
 func DataPathAvailable() error {
+	if err := Available(); err != nil {
+		return err
+	}
 	for _, program := range []string{coreDNSProgram, envoyProgram} {
 		if _, err := testcluster.Binary(program); err != nil {
 			return err
 		}
 	}
-	return Available()
+	return nil
 }
 
 // StartDataPath starts a lab and its servers. The context only bounds the start.

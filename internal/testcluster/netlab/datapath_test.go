@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"testing"
 	"time"
 
@@ -62,7 +61,7 @@ func wires(t *testing.T, hosts map[string][]string) map[string]*Namespace {
 		n := made(name)
 		all[name] = n
 		run(center,
-			fmt.Sprintf("link add %s type veth peer name eth0 netns /proc/%d/fd/%d", name, os.Getpid(), n.file.Fd()),
+			fmt.Sprintf("link add %s type veth peer name eth0 netns %s", name, n.Path()),
 			fmt.Sprintf("link set %s master br0 up", name))
 		run(n, "link set eth0 up")
 		for _, address := range addresses {

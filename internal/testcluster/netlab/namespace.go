@@ -42,6 +42,9 @@ func NewNamespace(ctx context.Context, name string) (*Namespace, error) {
 	return n, nil
 }
 
+// Path is a name of the namespace in the file system, for programs such as ip and nsenter, until it is closed.
+func (n *Namespace) Path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), n.file.Fd()) }
+
 // Close ends all programs and relays inside. The namespace itself goes with its last socket.
 func (n *Namespace) Close() {
 	n.cancel()

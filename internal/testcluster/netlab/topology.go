@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"os"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -91,9 +90,8 @@ func (h host) cable(link, address string) []string {
 	if address == "" {
 		return nil
 	}
-	namespace := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), (*h.namespace).file.Fd())
 	return []string{
-		fmt.Sprintf("link add %s type veth peer name %s netns %s", h.port(link), link, namespace),
+		fmt.Sprintf("link add %s type veth peer name %s netns %s", h.port(link), link, (*h.namespace).Path()),
 		fmt.Sprintf("link set %s master %s up", h.port(link), link),
 	}
 }
