@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster"
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster/netlab"
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster/simulator"
 )
 
@@ -23,7 +24,9 @@ const (
 	clusterName = "demo"
 	baseDomain  = "clusters.example.com"
 	poolName    = "apps-pool"
-	infraName   = "vlan100" // in attachment mode
+	dnsName     = "shared-dns"
+	proxyName   = "shared-proxy"
+	infraName   = "vlan100" // in attachment mode, in place of the two
 )
 
 // workerDelay is how long the hosted cluster is without a worker.
@@ -58,11 +61,12 @@ type clusters struct {
 
 	environment *testcluster.Environment
 	pair        *testcluster.Pair
+	lab         *netlab.DataPath // nil: without networks
 	simulators  *simulator.Simulators
 }
 
-// startClusters starts everything; what it started is gone again when it fails. MetalLB logs into dir.
-func startClusters(ctx context.Context, dir string, attachment bool) (_ *clusters, err error) {
+// startClusters starts everything; what it started is gone again when it fails. Programs log into dir.
+func startClusters(ctx context.Context, dir string, attachment, networks bool) (_ *clusters, err error) {
 	environment, err := testcluster.NewEnvironment(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("starting etcd: %w", err)
@@ -81,7 +85,12 @@ func startClusters(ctx context.Context, dir string, attachment bool) (_ *cluster
 	if err := c.createPublishers(ctx); err != nil {
 		return nil, err
 	}
-	config, err := c.simulatorConfig(filepath.Join(dir, "metallb.log"))
+	if networks {
+		if err := c.startNetworks(ctx, dir); err != nil {
+			return nil, err
+		}
+	}
+	config, err := c.simulatorConfig(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -97,31 +106,28 @@ func (c *clusters) stop() error {
 	if c.simulators != nil {
 		err = c.simulators.Stop()
 	}
+	if c.lab != nil {
+		c.lab.Close()
+	}
 	return errors.Join(err, c.environment.Close())
 }
 
-func (c *clusters) simulatorConfig(metallbLog string) (simulator.Config, error) {
+func (c *clusters) simulatorConfig(dir string) (simulator.Config, error) {
 	crds, err := testcluster.MetalLBCRDs()
 	if err != nil {
 		return simulator.Config{}, fmt.Errorf("reading MetalLB's CRDs: %w", err)
 	}
-	binary, err := testcluster.Binary("metallb-controller")
+	metallb, err := c.metalLB(filepath.Join(dir, "metallb.log"))
 	if err != nil {
 		return simulator.Config{}, fmt.Errorf("looking for MetalLB: %w", err)
-	}
-	metallb := simulator.RealController{
-		Binary:     binary,
-		Kubeconfig: c.pair.Hosted.Kubeconfig(testcluster.UserMetalLB),
-		Namespace:  "openshift-operators",
-		LogFile:    metallbLog,
 	}
 	config := simulator.Config{
 		Management: c.pair.Management.REST(testcluster.UserSimulator),
 		Hosted:     c.pair.Hosted.REST(testcluster.UserSimulator),
 		Delays:     delays(),
-		Workers:    []simulator.Node{{Name: "worker-1"}},
+		Workers:    c.workers(),
 		OLM:        &simulator.OLMOptions{CRDs: crds},
-		MetalLB:    &simulator.MetalLBOperatorOptions{Start: metallb.Start},
+		MetalLB:    &simulator.MetalLBOperatorOptions{Start: metallb},
 		HostedClusters: []simulator.HostedCluster{{
 			Name: clusterName, BaseDomain: baseDomain, Kubeconfig: c.pair.Hosted.KubeconfigBytes(testcluster.UserProvider),
 		}},
@@ -132,47 +138,32 @@ func (c *clusters) simulatorConfig(metallbLog string) (simulator.Config, error) 
 	return config, nil
 }
 
-// createPublishers makes the DNSServer and the ProxyServer, which serve another cluster already, or the Infra that has its own.
-func (c *clusters) createPublishers(ctx context.Context) error {
-	if c.attachment {
-		return c.create(ctx, infras, publisher("Infra", infraName, map[string]any{
-			"networkConfig": map[string]any{"cidr": "198.51.100.0/24", "gateway": "198.51.100.1"},
-			"infraComponents": map[string]any{
-				"dns":   map[string]any{"serverIP": "198.51.100.3"},
-				"proxy": map[string]any{"serverIP": "198.51.100.4", "internalProxyService": "172.30.0.80"},
-			},
-		}))
+// metalLB is how MetalLB is started: with networks its speakers run too, one on each worker.
+func (c *clusters) metalLB(logFile string) (simulator.StartOperand, error) {
+	if c.lab != nil {
+		return c.lab.StartMetalLB, nil
 	}
-	return errors.Join(
-		c.create(ctx, dnsServers, publisher("DNSServer", "shared-dns", map[string]any{
-			"networkConfig":       map[string]any{"serverIP": "198.51.100.3", "proxyIP": "198.51.100.4", "internalProxyIP": "172.30.0.80"},
-			"hostedClusterDomain": baseDomain,
-			"staticEntries":       []any{map[string]any{"hostname": "api.other." + baseDomain, "ip": "198.51.100.9"}},
-		})),
-		c.create(ctx, proxyServers, publisher("ProxyServer", "shared-proxy", map[string]any{
-			"networkConfig": map[string]any{"serverIP": "198.51.100.4"},
-			"backends": []any{map[string]any{
-				"name": "other-api", "hostname": "api.other." + baseDomain, "port": int64(6443),
-				"targetService": "kube-apiserver", "targetPort": int64(6443), "targetNamespace": "clusters-other",
-			}},
-		})),
-	)
+	binary, err := testcluster.Binary("metallb-controller")
+	if err != nil {
+		return nil, err
+	}
+	return simulator.RealController{
+		Binary:     binary,
+		Kubeconfig: c.pair.Hosted.Kubeconfig(testcluster.UserMetalLB),
+		Namespace:  "openshift-operators",
+		LogFile:    logFile,
+	}.Start, nil
 }
 
-func (c *clusters) create(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
-	client := c.pair.Management.Dynamic(testcluster.UserAdmin).Resource(resource)
-	if _, err := client.Namespace(object.GetNamespace()).Create(ctx, object, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
+func (c *clusters) workers() []simulator.Node {
+	if c.lab == nil {
+		return []simulator.Node{{Name: "worker-1"}}
 	}
-	return nil
-}
-
-func publisher(kind, name string, spec map[string]any) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "hostedcluster.densityops.com/v1alpha1", "kind": kind,
-		"metadata": map[string]any{"namespace": "clusters", "name": name},
-		"spec":     spec,
-	}}
+	var nodes []simulator.Node
+	for _, worker := range c.lab.Workers {
+		nodes = append(nodes, simulator.Node{Name: worker.Name})
+	}
+	return nodes
 }
 
 // moment is something that happened in a cluster.

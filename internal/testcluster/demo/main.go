@@ -3,6 +3,9 @@
 // leaves nothing running. Everything in the clusters that is not Terraform's is real (API servers, etcd, MetalLB) or, as far
 // as it needs machines (nodes, OLM, HyperShift), simulated with short delays. In attachment
 // mode an Infra owns what is published, and the oooi operator is simulated too, with the times of the real one.
+//
+// Where this machine lets it make network namespaces, the workers are on a VLAN, CoreDNS and Envoy are real, and the demo
+// asks them what they were configured for.
 package main
 
 import (
@@ -18,6 +21,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster/netlab"
 )
 
 func main() {
@@ -83,15 +88,10 @@ func (d *demo) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 
-	d.step("Start a management and a hosted cluster: real API servers, etcd and MetalLB, the rest simulated")
-	start := time.Now()
-	d.clusters, err = startClusters(ctx, dir, d.mode == modeAttachment)
-	if err != nil {
+	if err := d.start(ctx, dir); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.clusters.stop()) }()
-	d.say("    up after %s; the hosted cluster has a worker that becomes Ready in %s, OLM and MetalLB take a moment too",
-		time.Since(start).Round(100*time.Millisecond), workerDelay)
 
 	work := filepath.Join(dir, "terraform")
 	d.tf, err = newTerraform(d.program, d.provider, d.example, work, d.out)
@@ -105,9 +105,32 @@ func (d *demo) run(ctx context.Context) (err error) {
 	return d.play(ctx)
 }
 
+func (d *demo) start(ctx context.Context, dir string) (err error) {
+	programs, missing := "API servers, etcd and MetalLB", netlab.DataPathAvailable()
+	if missing == nil {
+		programs = "API servers, etcd, MetalLB, CoreDNS and Envoy, on networks of their own"
+	}
+	d.step("Start a management and a hosted cluster: real " + programs + "; the rest is simulated")
+	if missing != nil {
+		d.say("    without real networks, so nobody asks for names or pages: %v", missing)
+	}
+	start := time.Now()
+	d.clusters, err = startClusters(ctx, dir, d.mode == modeAttachment, missing == nil)
+	if err != nil {
+		return err
+	}
+	d.say("    up after %s; the hosted cluster's nodes become Ready in %s, OLM and MetalLB take a moment too",
+		time.Since(start).Round(100*time.Millisecond), workerDelay)
+	return nil
+}
+
 // play is the demo itself. Each scene ends the demo when it does not go as announced.
 func (d *demo) play(ctx context.Context) error {
-	scenes := []func(context.Context) error{d.create, d.empty, d.breakIt, d.repair, d.empty}
+	scenes := []func(context.Context) error{d.create, d.empty}
+	if d.clusters.lab != nil {
+		scenes = append(scenes, d.askFirst, d.move)
+	}
+	scenes = append(scenes, d.breakIt, d.repair, d.empty)
 	if d.keep {
 		scenes = append(scenes, d.wait)
 	} else {
@@ -158,6 +181,11 @@ func (d *demo) breakIt(ctx context.Context) error {
 	for _, what := range broken {
 		d.say("    %s", what)
 	}
+	if d.clusters.lab != nil {
+		if err := d.unanswered(ctx, movedAddress); err != nil {
+			return err
+		}
+	}
 
 	d.step("The plan names what is broken")
 	changes, err := d.tf.plan(ctx)
@@ -172,7 +200,11 @@ func (d *demo) breakIt(ctx context.Context) error {
 
 func (d *demo) repair(ctx context.Context) error {
 	d.step("Apply repairs it")
-	return d.tf.apply(ctx)
+	if err := d.tf.apply(ctx); err != nil || d.clusters.lab == nil {
+		return err
+	}
+	d.say("    From the VLAN:")
+	return d.curl(ctx, d.vlan())
 }
 
 func (d *demo) destroy(ctx context.Context) error {
@@ -191,7 +223,10 @@ func (d *demo) destroy(ctx context.Context) error {
 		return errors.New("destroy left something behind")
 	}
 	d.say("    nothing of the ingress is left in the clusters")
-	return nil
+	if d.clusters.lab == nil {
+		return nil
+	}
+	return d.forgotten(ctx)
 }
 
 // wait leaves everything up until Ctrl-C, which is no failure here.
@@ -204,6 +239,9 @@ func (d *demo) wait(ctx context.Context) error {
 		d.say("    export %s", variable)
 	}
 	d.say("    %s plan", d.program)
+	if d.clusters.lab != nil {
+		d.hints(ctx)
+	}
 	<-ctx.Done()
 	return nil
 }

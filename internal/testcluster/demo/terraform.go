@@ -66,6 +66,15 @@ func (t *terraform) output(ctx context.Context) error {
 	return t.run(ctx, func(string) bool { return true }, "output")
 }
 
+// value prints one output, and returns it.
+func (t *terraform) value(ctx context.Context, name string) (value string, err error) {
+	err = t.run(ctx, func(line string) bool {
+		value = line
+		return true
+	}, "output", "-raw", name)
+	return value, err
+}
+
 // plan prints the actions alone, and says whether there are any.
 func (t *terraform) plan(ctx context.Context) (changes bool, err error) {
 	shown := false
