@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -46,7 +47,8 @@ func main() {
 	stop()
 	switch {
 	case err != nil && stopped:
-		fmt.Fprintf(os.Stderr, "\ndemo: %v; nothing is left running\n", err)
+		reason, _, _ := strings.Cut(err.Error(), "\n") // what programs printed that were ended is of no interest
+		fmt.Fprintf(os.Stderr, "\ndemo: %s; nothing is left running\n", reason)
 		os.Exit(130)
 	case err != nil:
 		fmt.Fprintf(os.Stderr, "\ndemo: %v\n", err)
