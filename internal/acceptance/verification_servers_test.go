@@ -119,6 +119,15 @@ func closedPort(t *testing.T, port uint16) (uint16, error) {
 	return netip.MustParseAddrPort(conn.LocalAddr().String()).Port(), nil
 }
 
+func mustClosedPort(t *testing.T) uint16 {
+	t.Helper()
+	port, err := closedPort(t, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
 // silentPort has connections taken, by the kernel, and nothing said.
 func silentPort(t *testing.T) netip.AddrPort {
 	t.Helper()

@@ -102,64 +102,53 @@ func warning(part string) string {
 // brokenParts are ways to an ingress with one thing wrong on each.
 func brokenParts(t *testing.T) []verifiedPart {
 	t.Helper()
-	closed, err := closedPort(t, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const (
 		short   = "attempt_timeout = \"300ms\""
 		patient = "attempt_timeout = \"50s\"" // for what must not run out on a busy machine
 	)
-	silent := udpPort(t).LocalAddr().String()
+	wrong, unknown, silent := nameServer(t, always("192.0.2.9")), nameServer(t, always("")), udpPort(t).LocalAddr().String()
+	cutOff := udpOnly(t, truncating(nil))
+	closed, slow, cutting := mustClosedPort(t), silentPort(t).Port(), cuttingPort(t)
 	return []verifiedPart{
 		{"right_answer", vlanOf(nameServer(t, always("127.0.0.1")), patient), nil},
-		{"wrong_answer", vlanOf(nameServer(t, always("192.0.2.9")), patient), []string{
-			"vlan_dns: it answers 192.0.2.9 instead of 127.0.0.1: the entry is old or another's, or the answer comes from another view",
-		}},
-		{"no_name", vlanOf(nameServer(t, always("")), patient), []string{
-			"vlan_dns: it has no address for " + wildcard + ": no wildcard entry is loaded in its VLAN view: see its configuration and its log",
-		}},
-		{"silent_dns", vlanOf(silent, short), []string{
-			"vlan_dns: nothing comes back from the DNS server: see whether its address is announced in the VLAN and its port is let through",
-		}},
+		{"wrong_answer", vlanOf(wrong, patient), []string{"vlan_dns: " + wrong + ": it answers 192.0.2.9 instead of 127.0.0.1: " +
+			"the entry is old or another's, or the answer comes from another view"}},
+		{"no_name", vlanOf(unknown, patient), []string{"vlan_dns: " + unknown + ": NXDOMAIN: it has no address for " + wildcard +
+			": no wildcard entry is loaded in its VLAN view: see its configuration and its log"}},
+		{"silent_dns", vlanOf(silent, short), []string{"vlan_dns: " + silent + ": no answer: nothing comes back from the DNS server: " +
+			"see whether it is there on the VLAN, its port is let through, and this machine reaches that network"}},
 		{"out_of_time", vlanOf(silent, "attempt_timeout = \"10m\"\n  timeouts = { read = \"1s\" }"), []string{
-			"vlan_dns: the time given was not enough to know: give more, or fewer and shorter attempts",
+			"vlan_dns: " + silent + ": no answer: the time given was not enough to know: give more, or fewer and shorter attempts",
 		}},
 		{"truncated", vlanOf(nameServer(t, truncating(always("127.0.0.1"))), patient), nil},
-		{"truncated_without_tcp", vlanOf(udpOnly(t, truncating(nil)), patient), []string{
-			"vlan_dns: the answer is cut off and cannot be had whole over TCP: see whether the DNS port is open for TCP, too",
-		}},
+		{"truncated_without_tcp", vlanOf(cutOff, patient), []string{"vlan_dns: " + cutOff + ": truncated answer: " +
+			"the answer is cut off and cannot be had whole over TCP: see whether the DNS port is open for TCP, too"}},
 		{"router", endpointOf("http", router(t), patient), nil},
-		{"refused", endpointOf("http", closed, patient), []string{
-			"endpoint_http: nothing listens at this port of the endpoint: see whether the ingress's service has endpoints",
-		}},
-		{"slow_router", endpointOf("http", silentPort(t).Port(), short), []string{
-			"endpoint_http: no answer while waiting for the answer: the endpoint takes the connection and says no more: " +
-				"see whether the router's pods are ready",
-		}},
-		{"cut_handshake", endpointOf("https", cuttingPort(t), patient), []string{
-			"endpoint_https: the endpoint takes the connection and ends it: see whether the router's pods are ready",
-		}},
+		{"refused", endpointOf("http", closed, patient), []string{fmt.Sprintf("endpoint_http: 127.0.0.1:%d: connection refused: "+
+			"nothing listens at this port of the endpoint: see whether the ingress's service has endpoints", closed)}},
+		{"slow_router", endpointOf("http", slow, short), []string{fmt.Sprintf("endpoint_http: 127.0.0.1:%d: "+
+			"no answer while waiting for the answer: the endpoint takes the connection and says no more: "+
+			"see whether the router's pods are ready", slow)}},
+		{"cut_handshake", endpointOf("https", cutting, patient), []string{fmt.Sprintf("endpoint_https: 127.0.0.1:%d: TLS handshake cut: "+
+			"the endpoint takes the connection and ends it: see whether the router's pods are ready", cutting)}},
 	}
 }
 
 // unreadParts are to be read from a management cluster that is not there, but for what is given.
-func unreadParts(t *testing.T) []verifiedPart {
+func unreadParts(t *testing.T, host string) []verifiedPart {
 	t.Helper()
 	server := nameServer(t, always("127.0.0.1"))
-	read := "infra_ref = { name = \"vlan100\" }\n  ports = { http = " + fmt.Sprint(router(t)) + " }\n  "
-	dnsUnread := "the DNSServer clusters/vlan100-dns could not be read: the management cluster could not be reached"
-	proxyUnread := "the ProxyServer clusters/vlan100-proxy could not be read: the management cluster could not be reached"
+	read := fmt.Sprintf("infra_ref = { name = \"vlan100\" }\n  vlan = { dns_server = %q }\n  public = { dns_server = %q }\n"+
+		"  ports = { http = %d }\n  check_paths = ", server, server, router(t))
+	away := " could not be read: the management cluster at " + host + " could not be reached"
+	dnsUnread, proxyUnread := "the DNSServer clusters/vlan100-dns"+away, "the ProxyServer clusters/vlan100-proxy"+away
 	return []verifiedPart{
 		{
-			"given_and_unread",
-			read + fmt.Sprintf("vlan = { dns_server = %q }\n  public = { dns_server = %q }\n  check_paths = [%s]", server, server,
-				`"vlan_dns", "endpoint_http", "pod_dns", "proxy_http", "proxy_https", "public_dns"`),
+			"given_and_unread", read + `["vlan_dns", "endpoint_http", "pod_dns", "proxy_http", "proxy_https", "public_dns"]`,
 			[]string{"pod_dns: " + dnsUnread, "proxy_http: " + proxyUnread, "proxy_https: " + proxyUnread},
 		},
-		{"all_given", read + fmt.Sprintf(
-			"vlan = { dns_server = %q }\n  pod = { dns_server = %q, proxy = \"127.0.0.1\" }\n  check_paths = [%s]", server, server,
-			`"vlan_dns", "endpoint_http", "pod_dns", "proxy_http"`), nil},
+		{"all_given", read + fmt.Sprintf(`["vlan_dns", "endpoint_http", "pod_dns", "proxy_http", "public_dns"]
+  pod = { dns_server = %q, proxy = "127.0.0.1" }`, server), nil},
 	}
 }
 
@@ -167,13 +156,10 @@ func unreadParts(t *testing.T) []verifiedPart {
 // No management cluster is needed for what is given, and its credential is nowhere.
 func TestVerificationOfBrokenParts(t *testing.T) {
 	needsTerraform(t)
-	closed, err := closedPort(t, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	provider := fmt.Sprintf("variable \"token\" {\n  sensitive = true\n}\nprovider \"oooi\" {\n  host = \"https://127.0.0.1:%d\"\n"+
-		"  token = var.token\n}\n", closed)
-	parts := slices.Concat(brokenParts(t), unreadParts(t))
+	host := fmt.Sprintf("127.0.0.1:%d", mustClosedPort(t))
+	provider := fmt.Sprintf("variable \"token\" {\n  sensitive = true\n}\nprovider \"oooi\" {\n  host = \"https://%s\"\n"+
+		"  token = var.token\n}\n", host)
+	parts := slices.Concat(brokenParts(t), unreadParts(t, host))
 	config := configOf(provider, parts, warning("wrong_answer"), warning("right_answer"), warning("given_and_unread"))
 	for name, program := range map[string]func() (string, error){
 		"Terraform": func() (string, error) { return os.Getenv("TF_ACC_TERRAFORM_PATH"), nil },
@@ -208,7 +194,7 @@ func (c *cli) showsParts(parts []verifiedPart) {
 	if count := strings.Count(output, "Check block assertion failed"); count != 2 || strings.Contains(output, "Error:") {
 		c.t.Errorf("%d warnings, want 2 and no error:\n%s", count, output)
 	}
-	for _, text := range []string{"vlan_dns: it answers 192.0.2.9 instead of 127.0.0.1", "pod_dns: the DNSServer clusters/vlan100-dns"} {
+	for _, text := range []string{": it answers 192.0.2.9 instead of 127.0.0.1", "pod_dns: the DNSServer clusters/vlan100-dns"} {
 		if !strings.Contains(output, text) {
 			c.t.Errorf("no check says %q:\n%s", text, output)
 		}
@@ -228,24 +214,24 @@ func TestVerificationOfCertificates(t *testing.T) {
 	const name = "console.apps." + clusterName + "." + baseDomain
 	ca, later := newAuthority(t), time.Now().Add(time.Hour)
 	right, expired := router(t, ca.issue(name, later)), router(t, ca.issue(name, time.Now().Add(-time.Hour)))
-	otherName := router(t, ca.issue("console.apps.other."+baseDomain, later))
+	other := "console.apps.other." + baseDomain
+	otherName := router(t, ca.issue(other, later))
 	const patient = "attempt_timeout = \"50s\"\n  label = \"console\""
 	verify := patient + "\n  verify_certificate = true"
 	trust := func(pem string) string { return verify + "\n  ca_certificate = <<-PEM\n" + pem + "PEM\n" }
-	unknown := []string{
-		"endpoint_https: the certificate is of an unknown authority: see whether the right one is trusted here",
+	refused := func(port uint16, shown, why string) []string {
+		return []string{fmt.Sprintf("endpoint_https: 127.0.0.1:%d: certificate for %s: the certificate %s", port, shown, why)}
 	}
+	unknown := refused(right, name, "is of an unknown authority: see whether the right one is trusted here")
 	parts := []verifiedPart{
 		{"unasked", endpointOf("https", expired, patient), nil},
 		{"right", endpointOf("https", right, trust(ca.pem())), nil},
 		{"machine", endpointOf("https", right, verify), unknown},
 		{"other_authority", endpointOf("https", right, trust(newAuthority(t).pem())), unknown},
-		{"expired", endpointOf("https", expired, trust(ca.pem())), []string{
-			"endpoint_https: the certificate has expired, or is not valid yet: see its dates, and this machine's clock",
-		}},
-		{"other_name", endpointOf("https", otherName, trust(ca.pem())), []string{
-			"endpoint_https: the certificate is for another name than " + name + ": see which one the router is given",
-		}},
+		{"expired", endpointOf("https", expired, trust(ca.pem())), refused(expired, name,
+			"has expired, or is not valid yet: see its dates, and this machine's clock")},
+		{"other_name", endpointOf("https", otherName, trust(ca.pem())), refused(otherName, other,
+			"is for another name than "+name+": see which one the router is given")},
 	}
 	c := newCLI(t, configOf("", parts))
 	c.apply()
@@ -274,7 +260,7 @@ func TestVerificationStopsWhatWaitsForIt(t *testing.T) {
 		{name: "broken", body: vlanOf(server, after)},
 		{name: "fine", body: endpointOf("http", router(t), after)},
 	}, "resource \"terraform_data\" \"first\" {\n  input = 1\n}\n", guarded("stopped", "broken"), guarded("made", "fine")))
-	c.fails([]string{"Resource precondition failed", "vlan_dns: it answers 192.0.2.9 instead of 127.0.0.1"}, applyFlags()...)
+	c.fails([]string{"Resource precondition failed", "vlan_dns: " + server + ": it answers 192.0.2.9 instead of 127.0.0.1"}, applyFlags()...)
 	if c.values("terraform_data.stopped") != nil || c.values("terraform_data.made") == nil {
 		t.Error("want the one that is not reached stopped, and the other one made")
 	}
@@ -340,7 +326,9 @@ data "oooi_apps_ingress_verification" "test" {
 		c.config(w.config(step.changes...) + verified)
 		c.apply()
 		paths, _ := c.verifications()["test"]["paths"].([]any)
-		want := map[string]any{"name": "vlan_dns", "result": "ok", "expected": step.want, "observed": step.want, "message": nil}
+		want := map[string]any{
+			"name": "vlan_dns", "result": "ok", "asked": server, "expected": step.want, "observed": step.want, "message": nil,
+		}
 		if err := differs("vlan_dns", want, paths[0]); err != nil {
 			t.Error(err)
 		}
@@ -352,7 +340,7 @@ data "oooi_apps_ingress_verification" "test" {
 	c.unchanged()
 
 	astray.Store(true)
-	c.fails([]string{"Resource postcondition failed", "vlan_dns: it answers 192.0.2.9 instead of " + movedIP}, planFlags()...)
+	c.fails([]string{"Resource postcondition failed", "vlan_dns: " + server + ": it answers 192.0.2.9 instead of " + movedIP}, planFlags()...)
 	astray.Store(false)
 	c.destroy()
 }
@@ -396,8 +384,10 @@ func TestVerificationWithThePublishedRights(t *testing.T) {
 		management.await(r, false)
 	}
 	const (
-		noDNS   = "the DNSServer clusters/" + dnsName + " could not be read: the provider's user is not allowed to get it"
-		noProxy = "the ProxyServer clusters/" + proxyName + " could not be read: the provider's user is not allowed to get it"
+		noDNS = "the DNSServer clusters/" + dnsName + " could not be read: the provider's user is not allowed to get " +
+			"dnsservers.hostedcluster.densityops.com in namespace clusters"
+		noProxy = "the ProxyServer clusters/" + proxyName + " could not be read: the provider's user is not allowed to get " +
+			"proxyservers.hostedcluster.densityops.com in namespace clusters"
 	)
 	read.failed = []string{"vlan_dns: " + noDNS, "pod_dns: " + noDNS, "proxy_http: " + noProxy, "proxy_https: " + noProxy}
 	c.apply()

@@ -40,7 +40,7 @@ func (c *check) resolve(ctx context.Context, name string, server Resolver) Path 
 		return failed(path, "", server.Missing)
 	case !server.Server.IsValid():
 		return notConfigured(path, words.none)
-	case c.unpublished():
+	case c.unpublished() && (name != PublicDNS || !server.Expected.IsValid()):
 		return failed(path, "", textNoEndpoint)
 	case !c.byName() && !server.Expected.IsValid():
 		return notConfigured(path, words.nothingExpected)
@@ -57,15 +57,16 @@ func (c *check) resolve(ctx context.Context, name string, server Resolver) Path 
 	case !here.member:
 		return notTestable(path, "", textOtherView)
 	}
+	path.Asked = server.Server.String()
 	found := c.Attempt.run(ctx, here.silenceCounts, func(ctx context.Context) finding {
 		reply, err := ask(ctx, server, c.name)
 		switch {
 		case err != nil:
 			return brokenDNS(err, words)
-		case c.byName():
-			return c.judgeAlias(ctx, server, reply, words)
-		default:
+		case server.Expected.IsValid():
 			return c.judgeAddress(reply, server.Expected.Unmap(), words)
+		default:
+			return c.judgeAlias(ctx, server, reply, words)
 		}
 	})
 	return judge(path, found, here.silenceCounts)
@@ -74,10 +75,10 @@ func (c *check) resolve(ctx context.Context, name string, server Resolver) Path 
 // expectedRecord is empty while nothing is expected.
 func (c *check) expectedRecord(server Resolver) string {
 	switch {
-	case c.byName():
-		return strings.TrimSuffix(c.Hostname, ".")
 	case server.Expected.IsValid():
 		return server.Expected.Unmap().String()
+	case c.byName():
+		return strings.TrimSuffix(c.Hostname, ".")
 	default:
 		return ""
 	}

@@ -250,7 +250,9 @@ func TestDNSAnswers(t *testing.T) {
 
 func compareDNS(t *testing.T, got probe.Path, tt dnsCase) {
 	t.Helper()
-	want := probe.Path{Name: got.Name, Result: tt.result, Expected: endpoint.String(), Observed: tt.observed, Message: got.Message}
+	want := probe.Path{
+		Name: got.Name, Result: tt.result, Asked: got.Asked, Expected: endpoint.String(), Observed: tt.observed, Message: got.Message,
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -398,7 +400,7 @@ func TestPublicDNSOfHostname(t *testing.T) {
 				request.Attempt.Timeout = longer
 			}
 			got := verify(t, request)
-			want := probe.Path{Name: probe.PublicDNS, Result: tt.result, Expected: host, Observed: tt.observed}
+			want := probe.Path{Name: probe.PublicDNS, Result: tt.result, Asked: server.String(), Expected: host, Observed: tt.observed}
 			want.Message = got[probe.PublicDNS].Message
 			if diff := cmp.Diff(want, got[probe.PublicDNS]); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

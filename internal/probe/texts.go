@@ -32,7 +32,7 @@ const (
 	textOtherView  = "this machine is not in the network of this path, and would be answered from another view"
 	textNoRoute    = "this machine has no route to that network"
 	textOutOfTime  = "the time given was not enough to know: give more, or fewer and shorter attempts"
-	textNoEndpoint = "the ingress has no endpoint yet: nothing was asked"
+	textNoEndpoint = "the ingress has no endpoint yet, or none is given: nothing was asked"
 	textNoRecord   = "an endpoint that is a host name gets no record from oooi"
 	textNoName     = "the name to ask for is no valid domain name"
 	textBlocked    = "this machine does not let the connection out: see its firewall and the rights of this process"
@@ -50,20 +50,22 @@ type dnsText struct {
 
 var dnsWords = map[string]dnsText{
 	VLANDNS: {
-		none:            "no DNS server publishes the ingress in the VLAN",
+		none:            "no DNS server is known for the VLAN",
 		nothingExpected: "no address is expected in the VLAN view",
 		missing:         "no wildcard entry is loaded in its VLAN view: see its configuration and its log",
 		wrong:           "the entry is old or another's, or the answer comes from another view",
 		refused:         "nothing listens at the address and port of the DNS server: see whether its pods run",
-		silent:          "nothing comes back from the DNS server: see whether its address is announced in the VLAN and its port is let through",
+		silent: "nothing comes back from the DNS server: see whether it is there on the VLAN, its port is let through, " +
+			"and this machine reaches that network",
 	},
 	PodDNS: {
-		none:            "no DNS server publishes the ingress in the pod network",
+		none:            "no DNS server is known for the pod network",
 		nothingExpected: "no internal proxy address: the pod view has no answer of its own",
 		missing:         "no wildcard entry is loaded in its pod view: see its configuration and its log",
 		wrong:           "the entry is old or another's, or the answer comes from another view",
 		refused:         "nothing listens at the ClusterIP and port of the DNS server: see whether its pods run",
-		silent:          "nothing comes back from the DNS server: see whether its pods run and no network policy is in the way",
+		silent: "nothing comes back from the DNS server: see whether its pods run, no network policy is in the way, " +
+			"and this machine reaches that network",
 	},
 	PublicDNS: {
 		none:            "no public resolver is given",
@@ -147,14 +149,15 @@ type webText struct {
 var (
 	endpointWords = webText{
 		refused: "nothing listens at this port of the endpoint: see whether the ingress's service has endpoints",
-		silent:  "see whether the address of the endpoint is announced in the VLAN and no firewall is in the way",
-		cut:     "the endpoint takes the connection and ends it: see whether the router's pods are ready",
-		stuck:   "the endpoint takes the connection and says no more: see whether the router's pods are ready",
+		silent: "see whether the address of the endpoint is announced in the VLAN, no firewall is in the way, " +
+			"and this machine reaches that network",
+		cut:   "the endpoint takes the connection and ends it: see whether the router's pods are ready",
+		stuck: "the endpoint takes the connection and says no more: see whether the router's pods are ready",
 	}
 	proxyWords = webText{
-		none:    "there is no internal proxy",
+		none:    "no proxy is known",
 		refused: "nothing listens at this port of the proxy: see whether its pods run",
-		silent:  "see whether the proxy's pods run and no network policy is in the way",
+		silent:  "see whether the proxy's pods run, no network policy is in the way, and this machine reaches that network",
 		cut:     "the proxy takes the connection and ends it: it does not reach the endpoint, or has no way for this name",
 		stuck:   "the proxy takes the connection and says no more: see whether it reaches the endpoint",
 	}

@@ -36,6 +36,7 @@ const (
 type Path struct {
 	Name     string
 	Result   Result
+	Asked    string // address and port; empty when nothing was asked
 	Expected string
 	Observed string
 	Message  string // what to make of it; empty when the result is OK
@@ -60,7 +61,7 @@ type Request struct {
 // Resolver is a DNS server.
 type Resolver struct {
 	Server   netip.AddrPort // zero: there is none
-	Expected netip.Addr     // what its answer has to be; zero: nothing is expected
+	Expected netip.Addr     // what its answer has to be; zero: of a public one what a host name as the endpoint has, else nothing
 	Location
 
 	TCP bool // ask over TCP only; else over UDP, and over TCP what UDP truncates

@@ -2,6 +2,7 @@ package probe_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -34,17 +35,20 @@ func healthy(tb testing.TB) probe.Request {
 func TestVerify(t *testing.T) {
 	t.Parallel()
 
-	got := verify(t, healthy(t))
+	request := healthy(t)
+	got := verify(t, request)
+	server := request.VLAN.Server.String()
+	plain, secured := fmt.Sprintf("127.0.0.1:%d", request.HTTP), fmt.Sprintf("127.0.0.1:%d", request.HTTPS)
 	const answer, secure = "an HTTP answer", "HTTP 200, certificate for *." + domain
 	want := map[string]probe.Path{}
 	for _, path := range []probe.Path{
-		{Name: probe.VLANDNS, Expected: "127.0.0.1", Observed: "127.0.0.1"},
-		{Name: probe.EndpointHTTP, Expected: answer, Observed: "HTTP 503"},
-		{Name: probe.EndpointHTTPS, Expected: answer, Observed: secure},
-		{Name: probe.PodDNS, Expected: "127.0.0.1", Observed: "127.0.0.1"},
-		{Name: probe.ProxyHTTP, Expected: answer, Observed: "HTTP 503"},
-		{Name: probe.ProxyHTTPS, Expected: answer, Observed: secure},
-		{Name: probe.PublicDNS, Expected: "127.0.0.1", Observed: "127.0.0.1"},
+		{Name: probe.VLANDNS, Asked: server, Expected: "127.0.0.1", Observed: "127.0.0.1"},
+		{Name: probe.EndpointHTTP, Asked: plain, Expected: answer, Observed: "HTTP 503"},
+		{Name: probe.EndpointHTTPS, Asked: secured, Expected: answer, Observed: secure},
+		{Name: probe.PodDNS, Asked: server, Expected: "127.0.0.1", Observed: "127.0.0.1"},
+		{Name: probe.ProxyHTTP, Asked: plain, Expected: answer, Observed: "HTTP 503"},
+		{Name: probe.ProxyHTTPS, Asked: secured, Expected: answer, Observed: secure},
+		{Name: probe.PublicDNS, Asked: server, Expected: "127.0.0.1", Observed: "127.0.0.1"},
 	} {
 		path.Result = probe.OK
 		want[path.Name] = path
@@ -85,6 +89,23 @@ func results(got map[string]probe.Path) []probe.Result {
 	return found
 }
 
+// A public address that is expected is that, also of an endpoint that is a host name: a NAT may be in front of it.
+func TestPublicAddressOfAHostName(t *testing.T) {
+	t.Parallel()
+
+	request := probe.Request{Domain: domain, Hostname: "lb.example.com", Public: probe.Resolver{
+		Server: handled(records("@ 60 IN A 192.0.2.11")).start(t), Expected: endpoint,
+	}}
+	got := verify(t, request)[probe.PublicDNS]
+	if got.Result != probe.Failed || got.Expected != endpoint.String() || !strings.Contains(got.Message, "192.0.2.11 instead of 192.0.2.10") {
+		t.Errorf("%+v", got)
+	}
+	request.Public.Expected = netip.MustParseAddr("192.0.2.11")
+	if got := verify(t, request)[probe.PublicDNS]; got.Result != probe.OK || got.Observed != "192.0.2.11" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestWhatIsNotAsked(t *testing.T) {
 	t.Parallel()
 
@@ -104,12 +125,19 @@ func TestWhatIsNotAsked(t *testing.T) {
 			map[string]string{probe.VLANDNS: "no DNS server", probe.EndpointHTTP: "no port", probe.PublicDNS: "no public resolver"},
 		},
 		{
-			"no endpoint yet", func(r *probe.Request) { r.IP, r.Pod.Expected = netip.Addr{}, netip.Addr{} },
+			"no endpoint yet", func(r *probe.Request) {
+				r.IP, r.Pod.Expected, r.Public.Expected = netip.Addr{}, netip.Addr{}, netip.Addr{}
+			},
 			[]probe.Result{bad, bad, bad, bad, bad, bad, bad},
 			map[string]string{
 				probe.VLANDNS: "no endpoint yet", probe.EndpointHTTPS: "no endpoint yet", probe.PodDNS: "no endpoint yet",
 				probe.ProxyHTTP: "no endpoint yet",
 			},
+		},
+		{ // which address the public is given is known without the ingress
+			"no endpoint yet, and a public address", func(r *probe.Request) { r.IP, r.Pod.Expected = netip.Addr{}, netip.Addr{} },
+			[]probe.Result{bad, bad, bad, bad, bad, bad, ok},
+			nil,
 		},
 		{
 			"no endpoint yet, and no other path", func(r *probe.Request) {
@@ -123,7 +151,7 @@ func TestWhatIsNotAsked(t *testing.T) {
 			[]probe.Result{ok, ok, ok, none, none, none, ok},
 			map[string]string{
 				probe.PodDNS:    "no internal proxy address: the pod view has no answer of its own",
-				probe.ProxyHTTP: "no internal proxy",
+				probe.ProxyHTTP: "no proxy is known",
 			},
 		},
 		{

@@ -92,6 +92,7 @@ func (c *check) browse(ctx context.Context, s site) Path {
 	if !here.routed {
 		return notTestable(path, "", textNoRoute)
 	}
+	path.Asked = address
 	found := c.Attempt.run(ctx, here.silenceCounts, func(ctx context.Context) finding {
 		return c.visit(ctx, s, address, request)
 	})
@@ -177,7 +178,7 @@ func (c *check) fetch(conn net.Conn, s site, request *http.Request, shownCertifi
 	found := finding{observed: statusText(response.StatusCode) + shownCertificate}
 	switch {
 	case c.Web.Status != 0 && response.StatusCode != c.Web.Status:
-		found.message = wrongStatus(response.StatusCode)
+		found.message = wrongStatus(response.StatusCode, c.Web.Status)
 		return found
 	case c.Web.Body == "":
 		found.ok = true
@@ -213,14 +214,14 @@ func readResponse(from *bufio.Reader, request *http.Request) (*http.Response, er
 	}
 }
 
-func wrongStatus(status int) string {
+func wrongStatus(status, wanted int) string {
 	switch {
 	case status == http.StatusServiceUnavailable:
 		return "the way is fine, but the router has no route for the name, or no pod behind it is ready"
 	case status >= http.StatusMultipleChoices && status < http.StatusBadRequest:
 		return "the way is fine, but the answer is a redirect, which is not followed"
 	default:
-		return "the way is fine, but the answer has another status than expected"
+		return fmt.Sprintf("the way is fine, but the answer is %s instead of %s", statusText(status), statusText(wanted))
 	}
 }
 

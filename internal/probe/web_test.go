@@ -152,7 +152,7 @@ func TestHTTP(t *testing.T) {
 		{name: "a status", port: web(text(204, "")), web: probe.Web{Status: 204}, result: probe.OK, expected: "HTTP 204", observed: "HTTP 204"},
 		{
 			name: "another status", port: web(text(404, "")), web: probe.Web{Status: 200},
-			result: probe.Failed, expected: "HTTP 200", observed: "HTTP 404", message: "another status",
+			result: probe.Failed, expected: "HTTP 200", observed: "HTTP 404", message: "the answer is HTTP 404 instead of HTTP 200",
 		},
 		{
 			name: "no route, which is expected", port: web(text(503, "")), web: probe.Web{Status: 200},
@@ -264,7 +264,7 @@ func TestHTTPS(t *testing.T) {
 		{name: "an answer", port: web(wildcard(), text(200, "")), result: probe.OK, observed: "HTTP 200" + forWildcard},
 		{
 			name: "another status", port: web(wildcard(), text(404, "")), web: probe.Web{Status: 200},
-			result: probe.Failed, expected: "HTTP 200", observed: "HTTP 404" + forWildcard, message: "another status",
+			result: probe.Failed, expected: "HTTP 200", observed: "HTTP 404" + forWildcard, message: "the answer is HTTP 404 instead of HTTP 200",
 		},
 		{
 			name: "another body", port: web(wildcard(), text(200, "Bye")), web: probe.Web{Body: "Hello"},
@@ -347,7 +347,9 @@ func compareWeb(t *testing.T, got probe.Path, tt webCase) {
 	if tt.expected == "" {
 		tt.expected = "an HTTP answer"
 	}
-	want := probe.Path{Name: got.Name, Result: tt.result, Expected: tt.expected, Observed: tt.observed, Message: got.Message}
+	want := probe.Path{
+		Name: got.Name, Result: tt.result, Asked: got.Asked, Expected: tt.expected, Observed: tt.observed, Message: got.Message,
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"strings"
 	"time"
@@ -129,15 +128,27 @@ func (m *verificationModel) describe(ctx context.Context, paths []probe.Path) di
 	failed, all := []string{}, make([]verificationPathModel, 0, len(paths))
 	for _, p := range paths {
 		all = append(all, verificationPathModel{
-			Name: types.StringValue(p.Name), Result: types.StringValue(string(p.Result)),
+			Name: types.StringValue(p.Name), Result: types.StringValue(string(p.Result)), Asked: orNull(p.Asked),
 			Expected: orNull(p.Expected), Observed: orNull(p.Observed), Message: orNull(p.Message),
 		})
 		if p.Result == probe.Failed {
-			failed = append(failed, fmt.Sprintf("%s: %s", p.Name, p.Message))
+			failed = append(failed, failedLine(p))
 		}
 	}
 	m.Healthy = types.BoolValue(probe.Healthy(paths))
 	m.Paths = packList(ctx, m.Paths, all, &diags)
 	m.Failed = packList(ctx, m.Failed, failed, &diags)
 	return diags
+}
+
+// failedLine is the line of a path that has failed: who was asked, what was seen and what to make of it.
+func failedLine(p probe.Path) string {
+	line := []string{p.Name}
+	if p.Asked != "" {
+		line = append(line, p.Asked)
+	}
+	if p.Observed != "" && !strings.Contains(p.Message, p.Observed) {
+		line = append(line, p.Observed)
+	}
+	return strings.Join(append(line, p.Message), ": ")
 }

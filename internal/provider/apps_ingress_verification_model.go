@@ -57,6 +57,7 @@ type verificationRequestModel struct {
 type verificationPathModel struct {
 	Name     types.String `tfsdk:"name"`
 	Result   types.String `tfsdk:"result"`
+	Asked    types.String `tfsdk:"asked"`
 	Expected types.String `tfsdk:"expected"`
 	Observed types.String `tfsdk:"observed"`
 	Message  types.String `tfsdk:"message"`

@@ -102,9 +102,10 @@ func TestVerificationOfRealServers(t *testing.T) {
 		t.Errorf("two reads differ:\n%s", diff)
 	}
 
-	w.set(func(w *world) { w.servers.DNS.VLAN = nameServer(t, "127.0.0.2") })()
+	elsewhere := nameServer(t, "127.0.0.2")
+	w.set(func(w *world) { w.servers.DNS.VLAN = elsewhere })()
 	moved := failedLines(t, readVerification(t, p, nil, arguments))
-	if len(moved) != 1 || !strings.HasPrefix(moved[0], "vlan_dns: it answers 127.0.0.2 instead of 127.0.0.1") {
+	if len(moved) != 1 || !strings.HasPrefix(moved[0], "vlan_dns: "+elsewhere.String()+": it answers 127.0.0.2 instead of 127.0.0.1") {
 		t.Errorf("got %q", moved)
 	}
 }
@@ -122,8 +123,8 @@ func TestVerificationWithoutManagementCluster(t *testing.T) {
 	away := httptest.NewServer(http.NotFoundHandler())
 	away.Close()
 	for host, want := range map[string]string{
-		"http://" + silent.Addr().String(): "the management cluster did not answer in time",
-		away.URL:                           "the management cluster could not be reached",
+		"http://" + silent.Addr().String(): "the management cluster at " + silent.Addr().String() + " did not answer in time",
+		away.URL:                           "the management cluster at " + away.Listener.Addr().String() + " could not be reached",
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

@@ -29,8 +29,9 @@ func verificationSchema() schema.Schema {
 		"check_paths": schema.SetAttribute{
 			Optional: true, ElementType: types.StringType,
 			MarkdownDescription: "Names of the paths to check; see `paths`. To name one also says that this machine can test it: no answer is " +
-				"then a failure. Default: every path that is configured; what does not answer is then `not_testable_from_here`, unless this " +
-				"machine's address is in the VLAN that the path starts from, or no network of a VLAN is known.",
+				"then a failure. One that is named and not configured stays `not_configured`. Default: every path that is configured; what " +
+				"does not answer is then `not_testable_from_here`, unless this machine's address is in the VLAN that the path starts from, or " +
+				"no network of a VLAN is known.",
 			Validators: []validator.Set{pathNames()},
 		},
 		"timeouts": readTimeoutAttribute("Default: `" + shortDuration(DefaultReadTimeout) + "`. What is not known by then has failed."),
@@ -92,7 +93,8 @@ func verificationPlaces() map[string]schema.Attribute {
 			Optional: true, MarkdownDescription: "A public resolver. Default: none is asked.",
 			Attributes: map[string]schema.Attribute{
 				"dns_server": givenText(server+"such as `192.0.2.53`.", address),
-				"expected": textData("IPv4 address that it has to answer with, such as the outer one of a NAT. Default: `external_ip`.",
+				"expected": textData("IPv4 address that it has to answer with, such as the outer one of a NAT. Default: `external_ip`, or where "+
+					"`external_hostname` leads to.",
 					ipv4For(`Write the public address of the ingress, such as "192.0.2.200"`)),
 			},
 		},
@@ -139,6 +141,7 @@ func verificationResults() map[string]schema.Attribute {
 				"name": seenText("Name of the path."),
 				"result": seenText("`ok`, `failed`, `not_configured` (there is no such path, or `check_paths` leaves it out) or " +
 					"`not_testable_from_here` (this machine is not in its network)."),
+				"asked":    seenText("Address and port that were asked. Null when nothing was asked."),
 				"expected": seenText("What the answer should be. Null when nothing is expected."),
 				"observed": seenText("What the answer was. Null when there was none."),
 				"message":  seenText("What to make of it. Null when the result is `ok`."),
@@ -146,8 +149,8 @@ func verificationResults() map[string]schema.Attribute {
 		},
 		"failed": schema.ListAttribute{
 			Computed: true, ElementType: types.StringType,
-			MarkdownDescription: "A line `<name>: <message>` for each path that has failed, as the `error_message` of a check. Empty when none " +
-				"has.",
+			MarkdownDescription: "A line for each path that has failed, with its name, who was asked, what was seen and what to make of it, as " +
+				"the `error_message` of a check. Empty when none has.",
 		},
 	}
 }

@@ -58,7 +58,7 @@ func reported(p probe.Path) knownvalue.Check {
 	}
 	return knownvalue.ObjectExact(map[string]knownvalue.Check{
 		"name": text(p.Name), "result": text(string(p.Result)), "expected": text(p.Expected), "observed": text(p.Observed),
-		"message": text(p.Message),
+		"message": text(p.Message), "asked": text(p.Asked),
 	})
 }
 
@@ -85,14 +85,18 @@ func TestVerificationDataSource(t *testing.T) {
 	w := newWorld()
 	w.servers = published()
 	w.paths = pathsOf(map[string]probe.Path{
-		probe.VLANDNS: {Result: probe.OK, Expected: "192.0.2.200", Observed: "192.0.2.200"},
+		probe.VLANDNS: {Result: probe.OK, Asked: "192.0.2.3:53", Expected: "192.0.2.200", Observed: "192.0.2.200"},
 		probe.PodDNS:  {Result: probe.NotTestable, Expected: "203.0.113.20", Message: "not from here"},
 	})
 	broken := pathsOf(map[string]probe.Path{
 		probe.VLANDNS:   {Result: probe.OK},
-		probe.PodDNS:    {Result: probe.Failed, Message: "no answer"},
-		probe.ProxyHTTP: {Result: probe.Failed, Message: "refused"},
+		probe.PodDNS:    {Result: probe.Failed, Observed: "no answer", Message: "no answer while connecting"},
+		probe.ProxyHTTP: {Result: probe.Failed, Asked: "192.0.2.30:80", Observed: "connection refused", Message: "nothing listens"},
 	})
+	lines := []knownvalue.Check{
+		knownvalue.StringExact("pod_dns: no answer while connecting"),
+		knownvalue.StringExact("proxy_http: 192.0.2.30:80: connection refused: nothing listens"),
+	}
 	read := wantedRequest()
 	read.Web.Path, read.Attempt = "/", probe.Attempt{Timeout: 5 * time.Second, Count: 1, Pause: time.Second}
 	paths := make([]knownvalue.Check, 0, len(w.paths))
@@ -118,9 +122,7 @@ func TestVerificationDataSource(t *testing.T) {
 				Config:    verificationOf(``),
 				ConfigStateChecks: []statecheck.StateCheck{
 					seen(verificationAddress, knownvalue.Bool(false), "healthy"),
-					seen(verificationAddress, knownvalue.ListExact([]knownvalue.Check{
-						knownvalue.StringExact("pod_dns: no answer"), knownvalue.StringExact("proxy_http: refused"),
-					}), "failed"),
+					seen(verificationAddress, knownvalue.ListExact(lines), "failed"),
 				},
 				Check: w.askedNoServers(),
 			},
@@ -134,7 +136,7 @@ func TestVerificationDataSource(t *testing.T) {
 					publish = oooi_apps_ingress.test.publish
 					check_paths = ["pod_dns"]`), `"demo.example.com"`, `oooi_apps_ingress.test.domain`, 1),
 				ConfigStateChecks: []statecheck.StateCheck{
-					seen(verificationAddress, knownvalue.ListExact([]knownvalue.Check{knownvalue.StringExact("pod_dns: no answer")}), "failed"),
+					seen(verificationAddress, knownvalue.ListExact(lines), "failed"),
 				},
 				Check: w.askedServers("clusters", appsingress.Publish{DNSServer: "shared-dns", ProxyServer: "shared-proxy"}),
 			},
@@ -285,7 +287,7 @@ func TestVerificationRefusals(t *testing.T) {
 		{`vlan = { network = "192.0.2.0" }`, `is not an IPv4 network`},
 		{`public = {}`, `attribute "dns_server" is required`},
 		{`check_paths = []`, `check_paths: it names no path`},
-		{`check_paths = ["vlan"]`, `"vlan" is not the name of a path`},
+		{`check_paths = ["vlan"]`, `check_paths: "vlan" is not the name of a path`},
 		{`label = "a..b"`, `cannot stand before a domain`},
 		{`request = { path = "healthz" }`, `is not the path of a URL`},
 		{`request = { status = 99 }`, `99 is not an HTTP status`},

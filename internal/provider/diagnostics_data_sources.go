@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -125,15 +126,38 @@ func classOf(err error) string {
 	case errors.As(err, &connection):
 		return connection.Error()
 	case kube.IsForbidden(err):
-		return "the provider's user is not allowed to get it"
+		return "the provider's user is not allowed to " + permissionOf(err)
 	case kube.IsUnauthorized(err):
 		return "the management cluster refused the credentials"
 	case kube.IsAnswer(err):
 		return "the management cluster answered with an error of its own"
 	case errors.As(err, &certificate):
-		return "the certificate of the management cluster could not be verified"
+		return "the certificate of " + managementOf(err) + " could not be verified"
 	case errors.Is(err, context.DeadlineExceeded):
-		return "the management cluster did not answer in time"
+		return managementOf(err) + " did not answer in time"
 	}
-	return "the management cluster could not be reached"
+	return managementOf(err) + " could not be reached"
+}
+
+// permissionOf is the access rule that a request needs.
+func permissionOf(err error) string {
+	request, known := errors.AsType[*kube.Error](err)
+	if !known || request.Ref.Namespace == "" {
+		return "get it"
+	}
+	return fmt.Sprintf("%s %s in namespace %s", request.Verb, request.Ref.Resource.GroupResource(), request.Ref.Namespace)
+}
+
+// managementOf names the management cluster with its address: most often it is another than was meant.
+func managementOf(err error) string {
+	const name = "the management cluster"
+	request, known := errors.AsType[*url.Error](err)
+	if !known {
+		return name
+	}
+	address, err := url.Parse(request.URL)
+	if err != nil || address.Host == "" {
+		return name
+	}
+	return name + " at " + address.Host
 }

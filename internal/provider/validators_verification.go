@@ -145,7 +145,7 @@ func (r pathNamesRule) ValidateSet(ctx context.Context, req validator.SetRequest
 		if !ok || name.IsUnknown() || slices.Contains(pathsInOrder(), name.ValueString()) {
 			continue
 		}
-		resp.Diagnostics.Append(valueRefused(req.Path.AtSetValue(element), fmt.Sprintf("%q is not the name of a path", name.ValueString()),
+		resp.Diagnostics.Append(valueRefused(req.Path, fmt.Sprintf("%q is not the name of a path", name.ValueString()),
 			"Write "+r.Description(ctx)))
 	}
 }
