@@ -110,7 +110,8 @@ func verificationManner() map[string]schema.Attribute {
 			Optional: true, MarkdownDescription: "What is asked over HTTP and HTTPS. Default: `/`, and any answer of an HTTP server will do.",
 			Attributes: map[string]schema.Attribute{
 				"path": textData("Path of the URL. Default: `/`.", urlPath()),
-				"status": numberData("Status that is wanted, such as `200`; only with a `label` that has a Route. Default: any.",
+				"status": numberData("Status that is wanted, such as `200`; only with a `label` that has a Route. Redirects are not followed: "+
+					"where HTTP leads to HTTPS, name the paths of HTTPS in `check_paths`. Default: any.",
 					numberFrom(100, 599, "an HTTP status")),
 				"body": textData("Text that the body has to contain. Default: any body.", notEmpty()),
 			},
@@ -123,8 +124,7 @@ func verificationManner() map[string]schema.Attribute {
 		"attempts": numberData("How often a path is tried at most, 1 to 100. Default: `1`.", numberFrom(1, 100, "a number of attempts")),
 		"attempt_timeout": textData("Time for one attempt, as a duration. Default: `"+shortDuration(DefaultAttemptTimeout)+"`.",
 			duration()),
-		"attempt_pause": textData("Time between two attempts, as a duration. Default: `"+shortDuration(DefaultAttemptPause)+"`.",
-			duration()),
+		"attempt_pause": textData("Time between two attempts, as a duration. Default: `"+shortDuration(DefaultAttemptPause)+"`.", pause()),
 		"transport": textData("How DNS servers are asked: `udp`, and over TCP what does not fit, or `tcp`. Default: `udp`.",
 			oneOf(transportUDP, transportTCP)),
 	}

@@ -56,6 +56,7 @@ func TestTextRules(t *testing.T) {
 		"labels":    {dnsLabels(), []string{"a", "a.b"}, []string{"", ".", "a.", "A", "*", "a_b", strings.Repeat("a", 64)}},
 		"URL path":  {urlPath(), []string{"/", "/a?b=c"}, []string{"", "a", "http://a/", "/a b", "/ä", "/a\n"}},
 		"duration":  {duration(), []string{"90s", "1h30m"}, []string{"", "90", "0s", "-1m", "soon"}},
+		"pause":     {pause(), []string{"0s", "100ms"}, []string{"", "1", "-1s", "soon"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

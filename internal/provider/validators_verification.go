@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -46,6 +47,15 @@ func network() textRule {
 	return textRule{"an IPv4 network", func(value string) (string, string) {
 		if n, err := netip.ParsePrefix(value); err != nil || !n.Addr().Is4() {
 			return "is not an IPv4 network", `Write a CIDR such as "192.0.2.0/24"`
+		}
+		return "", ""
+	}}
+}
+
+func pause() textRule {
+	return textRule{"a duration", func(value string) (string, string) {
+		if d, err := time.ParseDuration(value); err != nil || d < 0 {
+			return "is not a duration", `Write a duration such as "3s", or "0s" for none`
 		}
 		return "", ""
 	}}
