@@ -193,8 +193,11 @@ func until(ctx context.Context, check func(context.Context) error) error {
 	const interval = 50 * time.Millisecond
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, interval, patience, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
+		err := check(ctx)
+		if last == nil || ctx.Err() == nil { // what the end of the time does to a question says little
+			last = err
+		}
+		return err == nil, nil
 	})
 	switch {
 	case err == nil:
