@@ -1,16 +1,9 @@
 package acceptance
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +13,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster/certificates"
 )
 
 // nameServer is a DNS server on loopback, over UDP and TCP.
@@ -167,14 +162,14 @@ func cuttingPort(t *testing.T) uint16 {
 }
 
 // router answers like an application behind a router; with a certificate, over TLS.
-func router(t *testing.T, certificates ...tls.Certificate) uint16 {
+func router(t *testing.T, pairs ...tls.Certificate) uint16 {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "hello")
 	}))
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // who does not like a certificate hangs up
-	if len(certificates) > 0 {
-		server.TLS = &tls.Config{Certificates: certificates, MinVersion: tls.VersionTLS12}
+	if len(pairs) > 0 {
+		server.TLS = &tls.Config{Certificates: pairs, MinVersion: tls.VersionTLS12}
 		server.StartTLS()
 	} else {
 		server.Start()
@@ -183,50 +178,22 @@ func router(t *testing.T, certificates ...tls.Certificate) uint16 {
 	return netip.MustParseAddrPort(server.Listener.Addr().String()).Port()
 }
 
-// authority signs certificates.
-type authority struct {
-	t           *testing.T
-	key         *ecdsa.PrivateKey
-	certificate *x509.Certificate
-}
-
-func newAuthority(t *testing.T) authority {
+// newAuthority signs certificates.
+func newAuthority(t *testing.T) *certificates.Authority {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	authority, err := certificates.NewAuthority("ingress-operator")
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := authority{t, key, &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ingress-operator"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}}
-	signed, err := x509.ParseCertificate(a.sign(a.certificate))
+	return authority
+}
+
+// issue makes a certificate for a name, valid until a time; zero: long enough.
+func issue(t *testing.T, authority *certificates.Authority, name string, until time.Time) tls.Certificate {
+	t.Helper()
+	certificate, err := authority.Issue(certificates.Request{Hosts: []string{name}, NotAfter: until})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.certificate = signed
-	return a
-}
-
-func (a authority) sign(template *x509.Certificate) []byte {
-	a.t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &a.key.PublicKey, a.key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return der
-}
-
-// issue makes a certificate for a name, valid until a time.
-func (a authority) issue(name string, until time.Time) tls.Certificate {
-	a.t.Helper()
-	return tls.Certificate{PrivateKey: a.key, Certificate: [][]byte{a.sign(&x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), DNSNames: []string{name},
-		NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: until,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	})}}
-}
-
-func (a authority) pem() string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw}))
+	return certificate
 }

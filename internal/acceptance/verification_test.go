@@ -212,10 +212,10 @@ func (c *cli) showsParts(parts []verifiedPart) {
 func TestVerificationOfCertificates(t *testing.T) {
 	needsTerraform(t)
 	const name = "console.apps." + clusterName + "." + baseDomain
-	ca, later := newAuthority(t), time.Now().Add(time.Hour)
-	right, expired := router(t, ca.issue(name, later)), router(t, ca.issue(name, time.Now().Add(-time.Hour)))
+	ca := newAuthority(t)
+	right, expired := router(t, issue(t, ca, name, time.Time{})), router(t, issue(t, ca, name, time.Now().Add(-time.Hour)))
 	other := "console.apps.other." + baseDomain
-	otherName := router(t, ca.issue(other, later))
+	otherName := router(t, issue(t, ca, other, time.Time{}))
 	const patient = "attempt_timeout = \"50s\"\n  label = \"console\""
 	verify := patient + "\n  verify_certificate = true"
 	trust := func(pem string) string { return verify + "\n  ca_certificate = <<-PEM\n" + pem + "PEM\n" }
@@ -225,12 +225,12 @@ func TestVerificationOfCertificates(t *testing.T) {
 	unknown := refused(right, name, "is of an unknown authority: see whether the right one is trusted here")
 	parts := []verifiedPart{
 		{"unasked", endpointOf("https", expired, patient), nil},
-		{"right", endpointOf("https", right, trust(ca.pem())), nil},
+		{"right", endpointOf("https", right, trust(string(ca.PEM))), nil},
 		{"machine", endpointOf("https", right, verify), unknown},
-		{"other_authority", endpointOf("https", right, trust(newAuthority(t).pem())), unknown},
-		{"expired", endpointOf("https", expired, trust(ca.pem())), refused(expired, name,
+		{"other_authority", endpointOf("https", right, trust(string(newAuthority(t).PEM))), unknown},
+		{"expired", endpointOf("https", expired, trust(string(ca.PEM))), refused(expired, name,
 			"has expired, or is not valid yet: see its dates, and this machine's clock")},
-		{"other_name", endpointOf("https", otherName, trust(ca.pem())), refused(otherName, other,
+		{"other_name", endpointOf("https", otherName, trust(string(ca.PEM))), refused(otherName, other,
 			"is for another name than "+name+": see which one the router is given")},
 	}
 	c := newCLI(t, configOf("", parts))
@@ -359,7 +359,7 @@ func TestVerificationWithThePublishedRights(t *testing.T) {
 	provider := fmt.Sprintf("provider \"oooi\" {\n  config_path = %q\n}\n", file)
 	ca := newAuthority(t)
 	ports := fmt.Sprintf("ports = { http = %d, https = %d }\n  attempt_timeout = \"50s\"\n  ",
-		router(t), router(t, ca.issue(wildcard, time.Now().Add(time.Hour))))
+		router(t), router(t, issue(t, ca, wildcard, time.Time{})))
 	read := verifiedPart{name: "read", body: ports + fmt.Sprintf("publish = { dns_server = %q, proxy_server = %q }", dnsName, proxyName)}
 
 	since := w.management.requests()
