@@ -296,6 +296,15 @@ check "reachable" {
 
 	tf.apply()
 	w.reached(firstIP)
+	w.hosted.patch(services, "openshift-ingress", "oooi-ingress", map[string]any{
+		"spec": map[string]any{"selector": map[string]any{"tier": "canary"}},
+	})
+	w.deserted(firstIP) // no pod of the router has that label
+	w.warned(vlan, "endpoint_http: ", "endpoint_https: ")
+	w.checkVerified(vlan, false, map[string]string{"vlan_dns": "ok", "endpoint_http": "failed", "endpoint_https": "failed"})
+
+	tf.apply()
+	w.reached(firstIP)
 	vlan.apply("-refresh-only")
 	w.checkVerified(vlan, false, map[string]string{"vlan_dns": "ok", "endpoint_https": "ok", "public_dns": "failed"})
 	tf.destroy()

@@ -173,9 +173,10 @@ func endpointSlice(service *unstructured.Unstructured, workers []*Worker) object
 	}
 }
 
+// selectsRouter says whether the router's pods fit the selector. They have one label: whoever asks for another, too, finds none.
 func selectsRouter(service *unstructured.Unstructured) bool {
 	selector, _, _ := unstructured.NestedStringMap(service.Object, "spec", "selector")
-	return selector[routerSelectorKey] == routerSelectorValue
+	return maps.Equal(selector, map[string]string{routerSelectorKey: routerSelectorValue})
 }
 
 // listeningOf is where the router is to be reached for a Service, and with which scheme.
