@@ -216,7 +216,7 @@ func (a *Admission) effective(ctx context.Context, resource schema.GroupVersionR
 		if apierrors.IsNotFound(err) || done(err) {
 			return nil
 		}
-		wait(ctx, unservedRetry)
+		pause(ctx, unservedRetry)
 	}
 	return fmt.Errorf("waiting for the webhook to take effect: %w", ctx.Err())
 }
@@ -238,7 +238,7 @@ func (a *Admission) validatePool(ctx context.Context, pool *unstructured.Unstruc
 	a.mu.Lock()
 	slow := a.slow
 	a.mu.Unlock()
-	wait(ctx, slow)
+	pause(ctx, slow)
 	if pool.GetKind() != "IPAddressPool" {
 		return nil
 	}

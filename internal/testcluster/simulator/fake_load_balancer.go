@@ -25,8 +25,7 @@ func Always(entries ...Ingress) Answer {
 
 // FakeLoadBalancer gives LoadBalancer Services what MetalLB never gives: a host name, an empty entry, two families.
 type FakeLoadBalancer struct {
-	// Class selects Services by spec.loadBalancerClass; Start sets it.
-	class  string
+	class  string // of the Services it serves; Start sets it
 	client dynamic.Interface
 	delay  time.Duration
 	all    bool

@@ -56,7 +56,7 @@ type MetalLBOperator struct {
 	delays   Delays
 	options  MetalLBOperatorOptions
 	runner   *runner
-	watches  stopwatches
+	clocks   stopwatches
 
 	mu      sync.Mutex
 	faults  MetalLBOperatorFaults
@@ -170,7 +170,7 @@ func (m *MetalLBOperator) run(ctx context.Context, u *unstructured.Unstructured,
 		if err := m.report(ctx, u, "Progressing", "Deploying", "the operand is being deployed"); err != nil || faults.NeverStarts {
 			return 0, err
 		}
-		if left := m.watches.Left(string(u.GetUID())+"/start", m.delays.MetalLBStart); left > 0 {
+		if left := m.clocks.Left(string(u.GetUID())+"/start", m.delays.MetalLBStart); left > 0 {
 			return left, nil
 		}
 		if err := m.start(ctx, class); err != nil {
@@ -232,7 +232,7 @@ func (m *MetalLBOperator) takeAway(ctx context.Context, u *unstructured.Unstruct
 	if faults.NeverRemoves || !slices.Contains(u.GetFinalizers(), metallbFinalizer) {
 		return 0, nil
 	}
-	if left := m.watches.Left(string(u.GetUID())+"/remove", m.delays.MetalLBRemove+faults.RemovesAfter); left > 0 {
+	if left := m.clocks.Left(string(u.GetUID())+"/remove", m.delays.MetalLBRemove+faults.RemovesAfter); left > 0 {
 		return left, nil
 	}
 	if err := m.stop(); err != nil {

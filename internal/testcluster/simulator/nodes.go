@@ -40,7 +40,7 @@ type Nodes struct {
 	timeline *Timeline
 	delay    time.Duration
 	runner   *runner
-	watches  stopwatches
+	clocks   stopwatches
 
 	mu      sync.Mutex
 	pending map[string]bool // nodes that become Ready by themselves
@@ -109,7 +109,7 @@ func (n *Nodes) reconcile(ctx context.Context) (time.Duration, error) {
 
 	var next time.Duration
 	for _, name := range names {
-		if left := n.watches.Left(name, n.delay); left > 0 {
+		if left := n.clocks.Left(name, n.delay); left > 0 {
 			next = sooner(next, left)
 			continue
 		}
@@ -125,7 +125,7 @@ func (n *Nodes) SetReady(ctx context.Context, name string, ready bool) error {
 	n.mu.Lock()
 	delete(n.pending, name)
 	n.mu.Unlock()
-	n.watches.Forget(name)
+	n.clocks.Forget(name)
 	if err := n.setReady(ctx, name, ready); err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ type OLM struct {
 	delays   Delays
 	options  OLMOptions
 	runner   *runner
-	watches  stopwatches
+	clocks   stopwatches
 
 	// Only the runner's goroutine touches these.
 	seen     map[string]bool // Subscriptions, by UID

@@ -136,10 +136,10 @@ func (o *OLM) csv(ctx context.Context, csv *unstructured.Unstructured) (time.Dur
 	}
 	step := nextStep(phase)
 	clock := string(csv.GetUID()) + "/" + step.phase
-	if left := o.watches.Left(clock, o.delays.CSVPhase); left > 0 {
+	if left := o.clocks.Left(clock, o.delays.CSVPhase); left > 0 {
 		return left, nil
 	}
-	o.watches.Forget(clock)
+	o.clocks.Forget(clock)
 	if err := o.csvPhase(ctx, csv, step); err != nil {
 		return 0, err
 	}

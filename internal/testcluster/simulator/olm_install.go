@@ -37,15 +37,13 @@ func (o *OLM) plan(ctx context.Context, sub *unstructured.Unstructured, csv stri
 	setStatus(sub, csv, "currentCSV")
 	setStatus(sub, stateUpgradePending, "state")
 	setStatus(sub, int64(1), "installPlanGeneration")
-	reference := object{
-		"apiVersion": plan.GetAPIVersion(), "kind": plan.GetKind(), "name": plan.GetName(),
-	}
 	setStatus(sub, object{
 		"apiVersion": plan.GetAPIVersion(), "kind": plan.GetKind(), "namespace": plan.GetNamespace(), "name": plan.GetName(),
 		"uid": string(plan.GetUID()), "resourceVersion": plan.GetResourceVersion(),
 	}, "installPlanRef")
-	reference["uuid"] = string(plan.GetUID())
-	setStatus(sub, reference, "installplan")
+	setStatus(sub, object{
+		"apiVersion": plan.GetAPIVersion(), "kind": plan.GetKind(), "name": plan.GetName(), "uuid": string(plan.GetUID()),
+	}, "installplan")
 	reason := planInstalling
 	if approved, _, _ := unstructured.NestedBool(plan.Object, "spec", "approved"); !approved {
 		reason = planRequiresApproval
@@ -96,7 +94,7 @@ func (o *OLM) install(ctx context.Context, sub *unstructured.Unstructured) (time
 	if err := o.planPhase(ctx, sub, plan, planInstalling, nil); err != nil || o.held(StageCRDs) {
 		return 0, err
 	}
-	if left := o.watches.Left(string(plan.GetUID())+"/crds", o.delays.CRDs); left > 0 {
+	if left := o.clocks.Left(string(plan.GetUID())+"/crds", o.delays.CRDs); left > 0 {
 		return left, nil
 	}
 	served, err := o.installCRDs(ctx)

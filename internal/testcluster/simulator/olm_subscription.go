@@ -32,7 +32,7 @@ func (o *OLM) subscription(ctx context.Context, sub *unstructured.Unstructured) 
 	if o.held(StageResolve) {
 		return 0, nil
 	}
-	if left := o.watches.Left(uid+"/resolve", o.delays.Resolve); left > 0 {
+	if left := o.clocks.Left(uid+"/resolve", o.delays.Resolve); left > 0 {
 		return left, nil
 	}
 	before := sub.DeepCopy()
@@ -204,7 +204,7 @@ func (o *OLM) unpack(ctx context.Context, sub *unstructured.Unstructured, target
 	if !ready {
 		return o.unpackWaits(sub, job)
 	}
-	if left := o.watches.Left(job+"/unpack", o.delays.Unpack); left > 0 {
+	if left := o.clocks.Left(job+"/unpack", o.delays.Unpack); left > 0 {
 		return left, false, nil
 	}
 	dropCondition(sub, bundleUnpacking)
@@ -214,11 +214,11 @@ func (o *OLM) unpack(ctx context.Context, sub *unstructured.Unstructured, target
 
 // unpackWaits is the Job without a worker: it waits, and with a time limit it fails for good.
 func (o *OLM) unpackWaits(sub *unstructured.Unstructured, job string) (time.Duration, bool, error) {
-	o.watches.Forget(job + "/unpack")
+	o.clocks.Forget(job + "/unpack")
 	if o.options.UnpackTimeout == 0 {
 		return 0, false, nil
 	}
-	left := o.watches.Left(job+"/unpack timeout", o.options.UnpackTimeout)
+	left := o.clocks.Left(job+"/unpack timeout", o.options.UnpackTimeout)
 	if left == 0 {
 		o.timedOut[job] = true
 		dropCondition(sub, bundleUnpacking)

@@ -131,7 +131,7 @@ func (o *Oooi) run(ctx context.Context) {
 		dnsServersResource:   o.ownedChanged,
 		proxyServersResource: o.ownedChanged,
 	} {
-		running.Go(func() { watchObjects(ctx, o.client, resource, o.logf, changed) })
+		running.Go(func() { o.watchObjects(ctx, resource, changed) })
 	}
 	running.Wait()
 }

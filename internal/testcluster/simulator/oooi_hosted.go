@@ -150,7 +150,7 @@ func (h *hostedConnection) removeAll(ctx context.Context, names hostedNames) err
 // awaitMetalLBGone gives metallb-operator a moment to let its deleted object go, as it is to be made again.
 func (h *hostedConnection) awaitMetalLBGone(ctx context.Context) {
 	const patience = 2 * time.Second
-	for end := time.Now().Add(patience); time.Now().Before(end) && ctx.Err() == nil; wait(ctx, conflictRetry) {
+	for end := time.Now().Add(patience); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, conflictRetry) {
 		_, found, err := lookup(ctx, h.client.Resource(metallbsResource), hostedOperatorNamespace, hostedMetalLB)
 		if err != nil || !found {
 			return

@@ -2,18 +2,14 @@ package simulator
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"maps"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
 )
 
 // keyedReconciler looks at one object and answers when it wants to look again without an event (0: only on an event).
@@ -134,64 +130,33 @@ func (o *Oooi) logged(what string, reconcile func(context.Context, types.Namespa
 // objectHandler is told of each object that is there or has changed, and, with gone, of each that is no more.
 type objectHandler func(u *unstructured.Unstructured, gone bool)
 
-// watchObjects tells of all objects of a resource until the context ends.
-func watchObjects(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource,
-	logf func(string, ...any), handle objectHandler,
-) {
+// watchObjects tells of all objects of a resource until the context ends, also of those that went while nobody watched.
+func (o *Oooi) watchObjects(ctx context.Context, resource schema.GroupVersionResource, handle objectHandler) {
 	known := map[types.NamespacedName]*unstructured.Unstructured{}
-	for ctx.Err() == nil {
-		pause := time.Duration(0)
-		err := watchObjectsOnce(ctx, client.Resource(resource), known, handle)
-		switch {
-		case errors.Is(err, errWatchEnded):
-		case apierrors.IsNotFound(err):
-			pause = unservedRetry
-		case ctx.Err() == nil:
-			logf("oooi: watching %s: %v", resource.Resource, err)
-			pause = errorRetry
-		}
-		wait(ctx, pause)
-	}
-}
-
-// watchObjectsOnce lists and watches. What is known from before and not in the list went while nobody watched.
-func watchObjectsOnce(ctx context.Context, api dynamic.NamespaceableResourceInterface,
-	known map[types.NamespacedName]*unstructured.Unstructured, handle objectHandler,
-) error {
-	found, err := api.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("listing: %w", err)
-	}
-	listed := map[types.NamespacedName]bool{}
-	for i := range found.Items {
-		u := &found.Items[i]
-		listed[keyOf(u)], known[keyOf(u)] = true, u
-		handle(u, false)
-	}
-	for key, u := range known {
-		if !listed[key] {
-			delete(known, key)
-			handle(u, true)
-		}
-	}
-	watcher, err := api.Watch(ctx, metav1.ListOptions{ResourceVersion: found.GetResourceVersion()})
-	if err != nil {
-		return fmt.Errorf("watching: %w", err)
-	}
-	defer watcher.Stop()
-	for event := range watcher.ResultChan() {
-		u, ok := event.Object.(*unstructured.Unstructured)
-		if event.Type == watch.Error || !ok {
-			return errWatchEnded
-		}
-		if event.Type == watch.Deleted {
-			delete(known, keyOf(u))
-		} else {
-			known[keyOf(u)] = u
-		}
-		handle(u, event.Type == watch.Deleted)
-	}
-	return errWatchEnded
+	resourceWatch{
+		name: "oooi", client: o.client, resource: resource, logf: o.logf,
+		listed: func(all []unstructured.Unstructured) {
+			before := maps.Clone(known)
+			clear(known)
+			for i := range all {
+				known[keyOf(&all[i])] = &all[i]
+				handle(&all[i], false)
+			}
+			for key, u := range before {
+				if known[key] == nil {
+					handle(u, true)
+				}
+			}
+		},
+		changed: func(u *unstructured.Unstructured, gone bool) {
+			if gone {
+				delete(known, keyOf(u))
+			} else {
+				known[keyOf(u)] = u
+			}
+			handle(u, gone)
+		},
+	}.run(ctx)
 }
 
 func keyOf(u *unstructured.Unstructured) types.NamespacedName {

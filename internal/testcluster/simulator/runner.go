@@ -2,15 +2,12 @@ package simulator
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 )
 
@@ -21,9 +18,6 @@ const (
 	// unservedRetry is how often a kind is looked for that the API server does not serve yet.
 	unservedRetry = 50 * time.Millisecond
 )
-
-// errWatchEnded makes the runner list again; every watch ends some time.
-var errWatchEnded = errors.New("watch ended")
 
 // reconciler looks at everything it is responsible for and does what is due now. It answers when it wants to be called
 // again without an event (0: only on an event).
@@ -62,7 +56,12 @@ func (r *runner) Wake() {
 func (r *runner) Run(ctx context.Context) {
 	var watches sync.WaitGroup
 	for _, resource := range r.watched {
-		watches.Go(func() { r.watchForever(ctx, resource) })
+		watching := resourceWatch{
+			name: r.name, client: r.client, resource: resource, logf: r.logf,
+			listed:  func([]unstructured.Unstructured) { r.Wake() },
+			changed: func(*unstructured.Unstructured, bool) { r.Wake() },
+		}
+		watches.Go(func() { watching.run(ctx) })
 	}
 	defer watches.Wait()
 
@@ -98,45 +97,8 @@ func (r *runner) step(ctx context.Context) time.Duration {
 	return errorRetry
 }
 
-func (r *runner) watchForever(ctx context.Context, resource schema.GroupVersionResource) {
-	for ctx.Err() == nil {
-		pause := time.Duration(0)
-		err := r.watchOnce(ctx, resource)
-		switch {
-		case errors.Is(err, errWatchEnded):
-		case apierrors.IsNotFound(err):
-			pause = unservedRetry
-		case err != nil && ctx.Err() == nil:
-			r.logf("%s: %v", r.name, err)
-			pause = errorRetry
-		}
-		wait(ctx, pause)
-	}
-}
-
-// watchOnce lists, wakes the reconciler, and wakes it again on each event until the watch ends.
-func (r *runner) watchOnce(ctx context.Context, resource schema.GroupVersionResource) error {
-	list, err := r.client.Resource(resource).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("listing %s: %w", resource.Resource, err)
-	}
-	r.Wake()
-	watcher, err := r.client.Resource(resource).Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
-	if err != nil {
-		return fmt.Errorf("watching %s: %w", resource.Resource, err)
-	}
-	defer watcher.Stop()
-	for event := range watcher.ResultChan() {
-		if event.Type == watch.Error {
-			return errWatchEnded
-		}
-		r.Wake()
-	}
-	return errWatchEnded
-}
-
-// wait returns after the duration or when the context ends, whichever is first.
-func wait(ctx context.Context, d time.Duration) {
+// pause returns after the duration or when the context ends, whichever is first.
+func pause(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
 	}

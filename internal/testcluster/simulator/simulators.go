@@ -185,7 +185,7 @@ func (s *Simulators) PauseMetalLB(d time.Duration) error {
 		return err
 	}
 	s.running.Go(func() {
-		wait(s.ctx, d)
+		pause(s.ctx, d)
 		_ = operand.Resume() // it may have ended meanwhile
 	})
 	return nil
@@ -231,7 +231,7 @@ func (s *Simulators) WebhookReadyAfter(ctx context.Context, d time.Duration) err
 		return err
 	}
 	s.running.Go(func() {
-		wait(s.ctx, d)
+		pause(s.ctx, d)
 		if err := s.Admission.WebhookReady(s.ctx, 0); err != nil && s.ctx.Err() == nil {
 			s.logf("serving the webhooks: %v", err)
 		}
