@@ -149,7 +149,7 @@ func envoyFiles(t *testing.T, spec string) (listenersFile, clustersFile string) 
 		t.Fatal(err)
 	}
 	files := [2]string{}
-	for i, resources := range [][]fields{listeners(read), clusters(read, netip.MustParseAddrPort("198.51.100.1:53"))} {
+	for i, resources := range [][]object{listeners(read), clusters(read, netip.MustParseAddrPort("198.51.100.1:53"))} {
 		content, err := envoyResources("1", resources)
 		if err != nil {
 			t.Fatal(err)

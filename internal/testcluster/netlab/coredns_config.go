@@ -40,11 +40,11 @@ type staticEntry struct {
 var plainHostname = regexp.MustCompile(`^(\*\.)?[-_a-z0-9]+(\.[-_a-z0-9]+)*$`)
 
 // decodeSpec reads the spec of an object into a struct; without an object it stays empty.
-func decodeSpec(object *unstructured.Unstructured, into any) error {
-	if object == nil {
+func decodeSpec(live *unstructured.Unstructured, into any) error {
+	if live == nil {
 		return nil
 	}
-	spec, _, err := unstructured.NestedMap(object.Object, "spec")
+	spec, _, err := unstructured.NestedMap(live.Object, "spec")
 	if err != nil {
 		return err
 	}
@@ -53,9 +53,9 @@ func decodeSpec(object *unstructured.Unstructured, into any) error {
 
 // readDNSServer reads a DNSServer, and refuses what would make CoreDNS do something else than what it says. No object is a
 // DNSServer that knows no names.
-func readDNSServer(object *unstructured.Unstructured) (dnsServerSpec, error) {
+func readDNSServer(live *unstructured.Unstructured) (dnsServerSpec, error) {
 	var spec dnsServerSpec
-	if err := decodeSpec(object, &spec); err != nil {
+	if err := decodeSpec(live, &spec); err != nil {
 		return spec, fmt.Errorf("reading the DNSServer: %w", err)
 	}
 	var faults []error

@@ -118,7 +118,7 @@ func (e *Envoy) apply(ctx context.Context, live *unstructured.Unstructured) erro
 }
 
 // load has Envoy read one of its files, and finds out what has become of it.
-func (e *Envoy) load(ctx context.Context, file, counters string, resources []fields) error {
+func (e *Envoy) load(ctx context.Context, file, counters string, resources []object) error {
 	if err := e.process.Err(); err != nil {
 		return fmt.Errorf("Envoy: %w\n%s", err, e.process.Tail())
 	}
@@ -147,7 +147,7 @@ func (e *Envoy) load(ctx context.Context, file, counters string, resources []fie
 }
 
 // write replaces a file and returns its version, or nothing if the file says the same already.
-func (e *Envoy) write(file string, resources []fields) (string, error) {
+func (e *Envoy) write(file string, resources []object) (string, error) {
 	same, err := envoyResources("", resources)
 	if err != nil {
 		return "", err

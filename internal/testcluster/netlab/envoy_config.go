@@ -38,13 +38,10 @@ type backend struct {
 	TimeoutSeconds     int      `json:"timeoutSeconds"`
 }
 
-// fields is a JSON object.
-type fields map[string]any
-
 // readProxyServer reads a ProxyServer. No object is one without a backend.
-func readProxyServer(object *unstructured.Unstructured) (proxyServerSpec, error) {
+func readProxyServer(live *unstructured.Unstructured) (proxyServerSpec, error) {
 	var spec proxyServerSpec
-	if err := decodeSpec(object, &spec); err != nil {
+	if err := decodeSpec(live, &spec); err != nil {
 		return spec, fmt.Errorf("reading the ProxyServer: %w", err)
 	}
 	// Only TCP: nothing that is published for apps uses another protocol.
@@ -55,47 +52,47 @@ func readProxyServer(object *unstructured.Unstructured) (proxyServerSpec, error)
 // envoyBootstrap is what Envoy is started with: everything else is in two files, each in a folder of its own, which it reads
 // again when something is moved there.
 func envoyBootstrap(folder, node string) ([]byte, error) {
-	source := func(file string) fields {
-		return fields{
+	source := func(file string) object {
+		return object{
 			"resource_api_version": "V3",
-			"path_config_source": fields{
+			"path_config_source": object{
 				"path":              filepath.Join(folder, file),
-				"watched_directory": fields{"path": filepath.Join(folder, filepath.Dir(file))},
+				"watched_directory": object{"path": filepath.Join(folder, filepath.Dir(file))},
 			},
 		}
 	}
-	return json.MarshalIndent(fields{
-		"node":              fields{"id": node, "cluster": node},
-		"admin":             fields{"address": fields{"pipe": fields{"path": filepath.Join(folder, envoyAdmin)}}},
-		"dynamic_resources": fields{"lds_config": source(envoyListeners), "cds_config": source(envoyClusters)},
+	return json.MarshalIndent(object{
+		"node":              object{"id": node, "cluster": node},
+		"admin":             object{"address": object{"pipe": object{"path": filepath.Join(folder, envoyAdmin)}}},
+		"dynamic_resources": object{"lds_config": source(envoyListeners), "cds_config": source(envoyClusters)},
 	}, "", "  ")
 }
 
 // envoyResources makes one of those files. Envoy says which version it has accepted.
-func envoyResources(version string, resources []fields) ([]byte, error) {
-	return json.MarshalIndent(fields{"version_info": version, "resources": resources}, "", "  ")
+func envoyResources(version string, resources []object) ([]byte, error) {
+	return json.MarshalIndent(object{"version_info": version, "resources": resources}, "", "  ")
 }
 
 // listeners are one for each port of the backends. What Envoy refuses, such as one name at two backends of a port, is left
 // for it to refuse.
-func listeners(spec proxyServerSpec) []fields {
+func listeners(spec proxyServerSpec) []object {
 	byPort := map[int][]backend{}
 	for _, b := range spec.Backends {
 		byPort[b.Port] = append(byPort[b.Port], b)
 	}
-	all := []fields{}
+	all := []object{}
 	for _, port := range sortedPorts(byPort) {
-		listener := fields{
+		listener := object{
 			"@type":   typePrefix + "envoy.config.listener.v3.Listener",
 			"name":    fmt.Sprintf("port-%d", port),
 			"address": socketAddress("0.0.0.0", port),
 		}
 		if port == plainPort {
 			// Without TLS there is no name to choose by: the first backend has the port.
-			listener["filter_chains"] = []fields{{"filters": []fields{tcpProxy(byPort[port][0])}}}
+			listener["filter_chains"] = []object{{"filters": []object{tcpProxy(byPort[port][0])}}}
 		} else {
-			listener["listener_filters"] = []fields{extension("envoy.filters.listener.tls_inspector",
-				"envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector", fields{})}
+			listener["listener_filters"] = []object{extension("envoy.filters.listener.tls_inspector",
+				"envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector", object{})}
 			listener["filter_chains"] = chainsByName(byPort[port])
 		}
 		all = append(all, listener)
@@ -114,23 +111,23 @@ func sortedPorts(byPort map[int][]backend) []int {
 
 // chainsByName choose the backend by the name that the client asks for. TLS is not ended here, and a connection for any
 // other name, or without TLS, is closed.
-func chainsByName(backends []backend) []fields {
-	var chains []fields
+func chainsByName(backends []backend) []object {
+	var chains []object
 	for _, b := range backends {
 		names := []string{strings.ToLower(b.Hostname)}
 		for _, alternate := range b.AlternateHostnames {
 			names = append(names, strings.ToLower(alternate))
 		}
-		chains = append(chains, fields{
-			"filter_chain_match": fields{"server_names": names},
-			"filters":            []fields{tcpProxy(b)},
+		chains = append(chains, object{
+			"filter_chain_match": object{"server_names": names},
+			"filters":            []object{tcpProxy(b)},
 		})
 	}
 	return chains
 }
 
-func tcpProxy(b backend) fields {
-	return extension("envoy.filters.network.tcp_proxy", "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy", fields{
+func tcpProxy(b backend) object {
+	return extension("envoy.filters.network.tcp_proxy", "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy", object{
 		"stat_prefix":  b.Name,
 		"cluster":      b.Name,
 		"idle_timeout": seconds(b.TimeoutSeconds),
@@ -138,17 +135,17 @@ func tcpProxy(b backend) fields {
 }
 
 // clusters are one for each backend. Names of targets are asked for at the resolver, and often: a lab has no time to wait.
-func clusters(spec proxyServerSpec, resolver netip.AddrPort) []fields {
-	all := []fields{}
+func clusters(spec proxyServerSpec, resolver netip.AddrPort) []object {
+	all := []object{}
 	for _, b := range spec.Backends {
-		cluster := fields{
+		cluster := object{
 			"@type":           typePrefix + "envoy.config.cluster.v3.Cluster",
 			"name":            b.Name,
 			"connect_timeout": seconds(b.TimeoutSeconds),
-			"load_assignment": fields{
+			"load_assignment": object{
 				"cluster_name": b.Name,
-				"endpoints": []fields{{"lb_endpoints": []fields{{
-					"endpoint": fields{"address": socketAddress(targetHost(b), b.TargetPort)},
+				"endpoints": []object{{"lb_endpoints": []object{{
+					"endpoint": object{"address": socketAddress(targetHost(b), b.TargetPort)},
 				}}}},
 			},
 		}
@@ -158,7 +155,7 @@ func clusters(spec proxyServerSpec, resolver netip.AddrPort) []fields {
 			cluster["type"] = "STRICT_DNS"
 			cluster["dns_lookup_family"] = "V4_ONLY"
 			cluster["dns_refresh_rate"] = "0.5s"
-			cluster["dns_failure_refresh_rate"] = fields{"base_interval": "0.2s", "max_interval": "0.5s"}
+			cluster["dns_failure_refresh_rate"] = object{"base_interval": "0.2s", "max_interval": "0.5s"}
 			cluster["typed_dns_resolver_config"] = dnsResolver(resolver)
 		}
 		all = append(all, cluster)
@@ -166,11 +163,11 @@ func clusters(spec proxyServerSpec, resolver netip.AddrPort) []fields {
 	return all
 }
 
-func dnsResolver(resolver netip.AddrPort) fields {
-	return extension("envoy.network.dns_resolver.cares", "envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig", fields{
-		"resolvers": []fields{socketAddress(resolver.Addr().String(), int(resolver.Port()))},
+func dnsResolver(resolver netip.AddrPort) object {
+	return extension("envoy.network.dns_resolver.cares", "envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig", object{
+		"resolvers": []object{socketAddress(resolver.Addr().String(), int(resolver.Port()))},
 		// The search list of the machine has nothing to do with the lab.
-		"dns_resolver_options":  fields{"no_default_search_domain": true},
+		"dns_resolver_options":  object{"no_default_search_domain": true},
 		"query_timeout_seconds": 1,
 		"query_tries":           1,
 	})
@@ -189,13 +186,13 @@ func isAddress(host string) bool {
 	return err == nil
 }
 
-func socketAddress(host string, port int) fields {
-	return fields{"socket_address": fields{"address": host, "port_value": port}}
+func socketAddress(host string, port int) object {
+	return object{"socket_address": object{"address": host, "port_value": port}}
 }
 
-func extension(name, typeName string, config fields) fields {
+func extension(name, typeName string, config object) object {
 	config["@type"] = typePrefix + typeName
-	return fields{"name": name, "typed_config": config}
+	return object{"name": name, "typed_config": config}
 }
 
 func seconds(count int) string { return fmt.Sprintf("%ds", count) }

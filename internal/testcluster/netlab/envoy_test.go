@@ -41,11 +41,11 @@ func TestEnvoyAcceptsItsFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var bootstrap fields
+	var bootstrap object
 	if err := json.Unmarshal(content, &bootstrap); err != nil {
 		t.Fatal(err)
 	}
-	static := map[string][]fields{
+	static := map[string][]object{
 		"listeners": listeners(spec), "clusters": clusters(spec, netip.MustParseAddrPort("198.51.100.1:53")),
 	}
 	for _, resources := range static {

@@ -2,11 +2,6 @@ package netlab
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,16 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-
-	"github.com/densityops/terraform-provider-oooi/internal/testcluster/process"
 )
 
-const (
-	followRetry = 50 * time.Millisecond // the API server may be away, or not serve the kind yet
-	reloadPoll  = 5 * time.Millisecond
-	// reloadTimeout is for a program that does not say what it thinks of its configuration; a busy one takes a while.
-	reloadTimeout = 10 * time.Second
-)
+// retryPause is between two attempts to read or watch: the API server may be away, or not serve the kind yet.
+const retryPause = 50 * time.Millisecond
 
 // follower keeps a program as one object says.
 type follower struct {
@@ -43,12 +32,7 @@ func (f *follower) Run(ctx context.Context) {
 			last = err.Error() // said once, not twenty times a second
 			f.logf("following %s %s: %v", f.resource.Resource, f.object, err)
 		}
-		timer := time.NewTimer(followRetry)
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		timer.Stop()
+		pause(ctx, retryPause)
 	}
 }
 
@@ -92,53 +76,12 @@ func (f *follower) show(ctx context.Context, live *unstructured.Unstructured) {
 	}
 }
 
-// managed is a program with a folder of its own that is kept as one object says.
-type managed struct {
-	folder  string
-	process *process.Process // nil until it is started
-
-	cancel    context.CancelFunc // nil until the object is followed
-	following sync.WaitGroup
-}
-
-// follow keeps the program as the follower's object says from now on; the context does not end that.
-func (m *managed) follow(ctx context.Context, f *follower) {
-	ctx, m.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	m.following.Go(func() { f.Run(ctx) })
-}
-
-// Close ends the program.
-func (m *managed) Close() {
-	if m.cancel != nil {
-		m.cancel()
-		m.following.Wait()
+// pause returns after the duration or when the context ends, whichever is first.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
 	}
-	if m.process != nil {
-		m.process.Kill()
-	}
-	_ = os.RemoveAll(m.folder) // nobody needs it any more
-}
-
-// replaceFile writes a file of which nobody ever sees a half. The new file comes from the folder above, so that who watches
-// the folder sees one move and nothing else.
-func replaceFile(path string, content []byte) error {
-	next := filepath.Join(filepath.Dir(filepath.Dir(path)), filepath.Base(path)+".next")
-	if err := os.WriteFile(next, content, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(next, path)
-}
-
-// newFolder makes a folder for the files of a program, with folders in it. Its name is short: sockets cannot have long ones.
-func newFolder(program string, inside ...string) (string, error) {
-	folder, err := os.MkdirTemp("", program+"-")
-	if err != nil {
-		return "", fmt.Errorf("making a folder for %s: %w", program, err)
-	}
-	for _, name := range inside {
-		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
-			return "", errors.Join(fmt.Errorf("making a folder for %s: %w", program, err), os.RemoveAll(folder))
-		}
-	}
-	return folder, nil
 }

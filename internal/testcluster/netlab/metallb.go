@@ -131,22 +131,17 @@ func (m *metalLB) stopSpeakers() {
 
 // Pause stops the controller and all speakers in their tracks.
 func (m *metalLB) Pause() error {
-	return m.each(pausable.Pause)
+	return m.each(simulator.Pausable.Pause)
 }
 
 // Resume lets them go on.
 func (m *metalLB) Resume() error {
-	return m.each(pausable.Resume)
+	return m.each(simulator.Pausable.Resume)
 }
 
-type pausable interface {
-	Pause() error
-	Resume() error
-}
-
-func (m *metalLB) each(do func(pausable) error) error {
+func (m *metalLB) each(do func(simulator.Pausable) error) error {
 	var failed []error
-	if controller, ok := m.controller.(pausable); ok {
+	if controller, ok := m.controller.(simulator.Pausable); ok {
 		failed = append(failed, do(controller))
 	}
 	for _, speaker := range m.running() {

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"reflect"
 	"strconv"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +18,6 @@ import (
 
 const (
 	fieldManager = "network-lab"
-	errorRetry   = 100 * time.Millisecond
 
 	routerSelectorKey   = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
 	routerSelectorValue = "default"
@@ -52,7 +50,7 @@ func (l *Lab) playServiceControllers(ctx context.Context) {
 			continue // every watch ends some time
 		}
 		l.options.Logf("network lab: %v", err)
-		pause(ctx, errorRetry)
+		pause(ctx, retryPause)
 	}
 }
 
@@ -232,13 +230,3 @@ func portsOf(service *unstructured.Unstructured) []servicePort {
 }
 
 func key(u *unstructured.Unstructured) string { return u.GetNamespace() + "/" + u.GetName() }
-
-// pause returns after the duration or when the context ends, whichever is first.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-}

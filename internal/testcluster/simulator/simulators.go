@@ -169,8 +169,8 @@ func (s *Simulators) Stop() error {
 // Timeline is what became true when.
 func (s *Simulators) Timeline() *Timeline { return s.timeline }
 
-// pausable is a MetalLB that can be stopped in its tracks.
-type pausable interface {
+// Pausable is a MetalLB that can be stopped in its tracks.
+type Pausable interface {
 	Pause() error
 	Resume() error
 }
@@ -200,11 +200,11 @@ func (s *Simulators) ResumeMetalLB() error {
 	return operand.Resume()
 }
 
-func (s *Simulators) pausable() (pausable, error) {
+func (s *Simulators) pausable() (Pausable, error) {
 	if s.MetalLB == nil {
 		return nil, errors.New("no metallb-operator is simulated")
 	}
-	operand, ok := s.MetalLB.Operand().(pausable)
+	operand, ok := s.MetalLB.Operand().(Pausable)
 	if !ok {
 		return nil, errors.New("MetalLB does not run, or cannot be paused")
 	}
