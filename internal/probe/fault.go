@@ -22,6 +22,7 @@ const (
 	faultCut                       // closed or reset: which of the two is a matter of microseconds
 	faultBlocked                   // this machine does not let it out
 	faultNotTLS                    // something else than TLS came
+	faultAlert                     // the other side says in TLS that it does not go on
 	faultUnknownHost               // the host name does not exist
 	faultHostNotFound              // the host name could not be looked up
 )
@@ -45,12 +46,15 @@ func faultOf(err error) fault {
 		lookup *net.DNSError
 		netErr net.Error
 		record tls.RecordHeaderError
+		op     *net.OpError
 	)
 	switch {
 	case errors.As(err, &lookup):
 		return lookupFault(lookup)
 	case errors.As(err, &record):
 		return faultNotTLS
+	case errors.As(err, &op) && op.Op == "remote error": // that is what package tls calls an alert, whose type nobody else knows
+		return faultAlert
 	case isUnreachable(err):
 		return faultUnreachable
 	case isErrno(err, syscall.ECONNREFUSED, windowsRefused):

@@ -192,7 +192,8 @@ func brokenWeb(at stage, err error, words webText) finding {
 		found.observed, found.message = seenNoLookup, "this machine's resolver cannot look up the host name of the endpoint"
 	default:
 		found.observed, found.message = seenNoHTTP, "what listens there does not speak HTTP: see where the port leads to"
-		if at == handshaking {
+		// With TLS 1.3 a client is done with the handshake before it hears that its certificate is missed.
+		if at == handshaking || at == waiting && kind == faultAlert {
 			found.observed = seenTLSFailed
 			found.message = "the two sides do not agree on TLS: see which versions and client certificates the other side demands"
 		}

@@ -125,6 +125,23 @@ func cutAfterHello(conn net.Conn) { _, _ = conn.Read(make([]byte, 1<<16)) }
 // mute takes all and says nothing.
 func mute(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 
+// demanding is an HTTPS server that lets nobody in without a certificate. With TLS 1.3 a client hears that only when it waits for
+// the answer.
+func demanding(version uint16) func(*testing.T) uint16 {
+	return func(t *testing.T) uint16 {
+		t.Helper()
+		certificate, _ := certificate(t, wildcard())
+		server := httptest.NewUnstartedServer(text(200, ""))
+		server.Config.ErrorLog = log.New(io.Discard, "", 0)
+		server.TLS = &tls.Config{
+			Certificates: []tls.Certificate{*certificate}, ClientAuth: tls.RequireAnyClientCert, MinVersion: version, MaxVersion: version,
+		}
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		return portOf(server.Listener.Addr().String())
+	}
+}
+
 type webCase struct {
 	name     string
 	port     func(*testing.T) uint16
@@ -313,6 +330,14 @@ func TestHTTPS(t *testing.T) {
 				})
 			},
 			result: probe.Failed, observed: "TLS handshake failed", message: "do not agree on TLS",
+		},
+		{
+			name: "a client certificate is demanded", port: demanding(tls.VersionTLS13),
+			result: probe.Failed, observed: "TLS handshake failed", message: "client certificates",
+		},
+		{
+			name: "a client certificate is demanded, with an old version", port: demanding(tls.VersionTLS12),
+			result: probe.Failed, observed: "TLS handshake failed", message: "client certificates",
 		},
 		{
 			name: "closed", port: func(t *testing.T) uint16 { t.Helper(); return closedTCP(t) },
