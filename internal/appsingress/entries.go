@@ -41,7 +41,7 @@ func dnsEntries(spec Spec) entryList {
 // proxyBackends are the two backends of the ingress. A backend of the same wildcard on another port is not ours.
 func proxyBackends(spec Spec) entryList {
 	wildcard := spec.Domain.Wildcard()
-	http, https := BackendNames(spec.Name)
+	http, https := backendNames(spec.Name)
 	owns := func(entry map[string]any) bool {
 		switch {
 		case entry["name"] == http, entry["name"] == https:
@@ -79,8 +79,8 @@ func proxyBackends(spec Spec) entryList {
 // maxBackendPrefix is where oooi cuts the ingress's name in the names of its backends.
 const maxBackendPrefix = 39
 
-// BackendNames are the names of the two backends of an ingress, as oooi itself would call them.
-func BackendNames(ingress string) (http, https string) {
+// backendNames are the names of the two backends of an ingress, as oooi itself would call them.
+func backendNames(ingress string) (http, https string) {
 	prefix := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
 			return r

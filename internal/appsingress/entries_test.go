@@ -93,7 +93,7 @@ func TestBackendNames(t *testing.T) {
 		strings.Repeat("a", 50):        strings.Repeat("a", 39) + "-apps-https",
 		strings.Repeat("a", 38) + "-b": strings.Repeat("a", 38) + "-apps-https",
 	} {
-		if _, got := BackendNames(ingress); got != want || len(got) > 63 {
+		if _, got := backendNames(ingress); got != want || len(got) > 63 {
 			t.Errorf("%s: got %s, want %s", ingress, got, want)
 		}
 	}

@@ -14,9 +14,10 @@ import (
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
-// Import describes an ingress in direct mode that exists already. seed says what the user told of it: name, namespace, and any
-// of Infra, HostedCluster, Service and Access. The rest is found: the Service by its mark or its default name, the pool by the
-// Service's annotation, the advertisement by the pool, the DNS name by the published entries or the HostedCluster.
+// Import describes an ingress that exists already. seed says what the user told of it: name, namespace, and any of Infra,
+// HostedCluster, Service and Access. An attachment of that name says the rest. Without one it is found: the Service by its mark or
+// its default name, the pool by the Service's annotation, the advertisement by the pool, the DNS name by the published entries or
+// the HostedCluster.
 //
 // Errors say what could not be found and which part of the import id would tell it.
 func Import(ctx context.Context, management *kube.Cluster, clusters *kube.Clusters, seed Spec) (Spec, error) {
@@ -92,7 +93,7 @@ func readAppsIngress(spec *Spec, obj *unstructured.Unstructured, read func(...st
 	s.Labels, _, _ = unstructured.NestedStringMap(obj.Object, "spec", "appsIngress", "service", "labels")
 	annotations, _, _ := unstructured.NestedStringMap(obj.Object, "spec", "appsIngress", "service", "annotations")
 	for key, value := range annotations {
-		if slices.Contains(ReservedServiceAnnotations(), key) {
+		if slices.Contains(reservedServiceAnnotations(), key) {
 			continue
 		}
 		s.Annotations = set(s.Annotations, key, value)
@@ -193,7 +194,7 @@ func ownMetadata(obj *unstructured.Unstructured) (labels, annotations map[string
 		}
 	}
 	for key, value := range obj.GetAnnotations() {
-		if !slices.Contains(ReservedServiceAnnotations(), key) && owned.annotation(key) {
+		if !slices.Contains(reservedServiceAnnotations(), key) && owned.annotation(key) {
 			annotations = set(annotations, key, value)
 		}
 	}

@@ -281,7 +281,7 @@ func (r *run) withdraw(ctx context.Context, b bulletin) error {
 		if r.ownerOfEntries(b, obj) == ours {
 			b.entries.replace(obj, nil)
 			if b.entries.required && len(b.entries.items(obj)) == 0 {
-				return false, &LastBackendError{Object: b.ref.String(), Cluster: r.management.String()}
+				return false, &lastBackendError{Object: b.ref.String(), Cluster: r.management.String()}
 			}
 		}
 		if obj.GetAnnotations()[mark.ingress] == r.spec.ID() {
@@ -301,10 +301,10 @@ func (r *run) withdraw(ctx context.Context, b bulletin) error {
 	})
 }
 
-// LastBackendError says that a ProxyServer would be left without a backend, which its API does not allow.
-type LastBackendError struct{ Object, Cluster string }
+// lastBackendError says that a ProxyServer would be left without a backend, which its API does not allow.
+type lastBackendError struct{ Object, Cluster string }
 
-func (e *LastBackendError) Error() string {
+func (e *lastBackendError) Error() string {
 	return fmt.Sprintf("the backends of this ingress are the last ones of %s in the %s, and a ProxyServer must keep at least one",
 		e.Object, e.Cluster)
 }

@@ -28,8 +28,8 @@ const (
 
 func metallbPrefixes() []string { return []string{newMetalLBPrefix, oldMetalLBPrefix} }
 
-// ReservedServiceAnnotations are the keys that this provider sets on the Service by itself; they are not the user's to set.
-func ReservedServiceAnnotations() []string {
+// reservedServiceAnnotations are the keys that this provider sets on the Service by itself; they are not the user's to set.
+func reservedServiceAnnotations() []string {
 	var keys []string
 	for _, prefix := range metallbPrefixes() {
 		keys = append(keys, prefix+poolAnnotation, prefix+pinAnnotation)

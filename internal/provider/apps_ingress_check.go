@@ -17,7 +17,7 @@ func (r *appsIngressResource) check(ctx context.Context, planned appsIngressMode
 	if diags.HasError() {
 		return diags
 	}
-	ctx, cancel := context.WithTimeout(ctx, modeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
 	found, err := r.engine.Check(ctx, spec)
 	if err != nil {
@@ -36,7 +36,7 @@ func (r *appsIngressResource) check(ctx context.Context, planned appsIngressMode
 func (m appsIngressModel) checkable(ctx context.Context) bool {
 	var diags diag.Diagnostics
 	metallb := open[metalLBModel](ctx, m.MetalLB, &diags)
-	hosted := open[hostedClusterRefModel](ctx, m.HostedClusterRef, &diags)
+	hosted := open[objectRefModel](ctx, m.HostedClusterRef, &diags)
 	unknown := m.Name.IsUnknown() || m.Namespace.IsUnknown() || m.InfraRef.IsUnknown() || m.DNS.IsUnknown() ||
 		m.HostedClusterAccess.IsUnknown() || hosted.Unknown || hosted.Value.Name.IsUnknown() || hosted.Value.Namespace.IsUnknown() ||
 		metallb.Unknown || metallb.Value.IPAddressPoolRange.IsUnknown() || metallb.Value.AddressPoolName.IsUnknown()

@@ -19,7 +19,7 @@ func (m appsIngressModel) spec(ctx context.Context) (appsingress.Spec, diag.Diag
 	var diags diag.Diagnostics
 	infra := open[infraRefModel](ctx, m.InfraRef, &diags).Value
 	publish := open[publishModel](ctx, m.Publish, &diags).Value
-	hosted := open[hostedClusterRefModel](ctx, m.HostedClusterRef, &diags).Value
+	hosted := open[objectRefModel](ctx, m.HostedClusterRef, &diags).Value
 	ports := open[portsModel](ctx, m.Ports, &diags).Value
 	spec := appsingress.Spec{
 		Namespace: m.Namespace.ValueString(),

@@ -100,9 +100,9 @@ func (d *appsIngressDataSource) Read(ctx context.Context, req datasource.ReadReq
 // timeout is the time of the read. A read that waits has more of it.
 func (m appsIngressDataModel) timeout(ctx context.Context) (time.Duration, diag.Diagnostics) {
 	if m.WaitUntilReady.ValueBool() {
-		return m.Timeouts.Read(ctx, DefaultWaitTimeout)
+		return m.Timeouts.Read(ctx, defaultWaitTimeout)
 	}
-	return m.Timeouts.Read(ctx, DefaultReadTimeout)
+	return m.Timeouts.Read(ctx, defaultReadTimeout)
 }
 
 // query is what the configuration asks for, with every default filled in.
@@ -110,15 +110,15 @@ func (m appsIngressDataModel) query(ctx context.Context) (appsingress.Query, dia
 	var diags diag.Diagnostics
 	q := appsingress.Query{AwaitReady: m.WaitUntilReady.ValueBool()}
 	if !m.AttachmentRef.IsNull() {
-		ref := open[hostedClusterRefModel](ctx, m.AttachmentRef, &diags).Value
+		ref := open[objectRefModel](ctx, m.AttachmentRef, &diags).Value
 		q.Attachment = namespacedName(ref.Namespace, ref.Name, appsingress.DefaultNamespace, "")
 		return q, diags
 	}
 	if !m.HostedClusterRef.IsNull() {
-		ref := open[hostedClusterRefModel](ctx, m.HostedClusterRef, &diags).Value
+		ref := open[objectRefModel](ctx, m.HostedClusterRef, &diags).Value
 		q.HostedCluster = namespacedName(ref.Namespace, ref.Name, appsingress.DefaultNamespace, "")
 	}
-	service := open[hostedClusterRefModel](ctx, m.Service, &diags).Value
+	service := open[objectRefModel](ctx, m.Service, &diags).Value
 	q.Service = namespacedName(service.Namespace, service.Name, appsingress.DefaultServiceNamespace, appsingress.DefaultServiceName)
 	q.Access = open[hostedClusterAccessModel](ctx, m.HostedClusterAccess, &diags).Value.access()
 	return q, diags

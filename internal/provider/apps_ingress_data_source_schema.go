@@ -13,8 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// DefaultWaitTimeout is the time of a read that waits until an ingress is Ready.
-const DefaultWaitTimeout = 10 * time.Minute
+// defaultWaitTimeout is the time of a read that waits until an ingress is Ready.
+const defaultWaitTimeout = 10 * time.Minute
 
 type appsIngressDataModel struct {
 	AttachmentRef       types.Object   `tfsdk:"attachment_ref"`
@@ -54,7 +54,7 @@ func appsIngressDataSchema() schema.Schema {
 					"to exist already. Default: `false`, which makes an ingress that does not exist an error.",
 			},
 			"timeouts": readTimeoutAttribute(fmt.Sprintf("Default: `%s`, and `%s` with `wait_until_ready`.",
-				shortDuration(DefaultReadTimeout), shortDuration(DefaultWaitTimeout))),
+				shortDuration(defaultReadTimeout), shortDuration(defaultWaitTimeout))),
 			"id": seenText("`<namespace>/<name>` of the `oooi_apps_ingress` resource that it comes from, or of the attachment. Null when " +
 				"it was made otherwise."),
 			"mode":            seenText("How it was found: `attachment`, or `direct` in the hosted cluster."),
@@ -63,7 +63,7 @@ func appsIngressDataSchema() schema.Schema {
 			"phase": seenText("`Pending`, `Ready` or `Degraded`. Null, as are `reason` and the endpoint, while the oooi operator has not " +
 				"reported on the latest change."),
 			"reason":            seenText("Why the ingress is in this phase, such as `ReconciliationSucceeded`."),
-			"message":           seenText("The same for people."),
+			"message":           seenText("What `phase` and `reason` mean here, in a sentence."),
 			"external_ip":       seenText("IPv4 address of the ingress. Null while there is none, and when there is a host name instead."),
 			"external_hostname": seenText("Host name of the ingress. Null while there is none, and when there is an address instead."),
 			"ranges": schema.ListAttribute{

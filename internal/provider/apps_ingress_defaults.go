@@ -14,7 +14,7 @@ import (
 // unknown exactly as long as what it depends on is. The mode must have been decided before, or be unknown.
 func (m *appsIngressModel) fillDefaults(ctx context.Context) diag.Diagnostics {
 	var diags diag.Diagnostics
-	hosted := open[hostedClusterRefModel](ctx, m.HostedClusterRef, &diags)
+	hosted := open[objectRefModel](ctx, m.HostedClusterRef, &diags)
 	if !hosted.Null && !hosted.Unknown {
 		hosted.Value.Namespace = textOr(hosted.Value.Namespace, appsingress.DefaultNamespace)
 		m.HostedClusterRef = pack(ctx, m.HostedClusterRef, hosted.Value, &diags)
@@ -62,10 +62,10 @@ func (m *appsIngressModel) publishOrDefault(ctx context.Context, diags *diag.Dia
 	case m.Mode.IsUnknown() || infra.Unknown || infra.Value.Name.IsUnknown():
 		return types.ObjectUnknown(m.Publish.AttributeTypes(ctx))
 	}
-	name := infra.Value.Name.ValueString()
+	publish := appsingress.DefaultPublish(infra.Value.Name.ValueString())
 	return pack(ctx, m.Publish, publishModel{
-		DNSServer:   types.StringValue(name + "-dns"),
-		ProxyServer: types.StringValue(name + "-proxy"),
+		DNSServer:   types.StringValue(publish.DNSServer),
+		ProxyServer: types.StringValue(publish.ProxyServer),
 	}, diags)
 }
 

@@ -27,7 +27,7 @@ func (r *appsIngressResource) ImportState(ctx context.Context, req resource.Impo
 		resp.Diagnostics.Append(providerUnknown(verbImport))
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, DefaultReadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, defaultReadTimeout)
 	defer cancel()
 	spec, err := r.engine.Import(ctx, seed)
 	if err != nil {
@@ -128,7 +128,7 @@ func (m *appsIngressModel) describe(ctx context.Context, spec appsingress.Spec) 
 	}
 	if h := spec.HostedCluster; !h.IsZero() {
 		m.HostedClusterRef = pack(ctx, m.HostedClusterRef,
-			hostedClusterRefModel{Name: types.StringValue(h.Name), Namespace: types.StringValue(h.Namespace)}, &diags)
+			objectRefModel{Name: types.StringValue(h.Name), Namespace: types.StringValue(h.Namespace)}, &diags)
 	}
 	if a := spec.Access; a != (appsingress.Access{}) {
 		m.HostedClusterAccess = pack(ctx, m.HostedClusterAccess,

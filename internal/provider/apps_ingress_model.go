@@ -51,7 +51,8 @@ type publishModel struct {
 	ProxyServer types.String `tfsdk:"proxy_server"`
 }
 
-type hostedClusterRefModel struct {
+// objectRefModel names a HostedCluster, or, in data sources, another object.
+type objectRefModel struct {
 	Name      types.String `tfsdk:"name"`
 	Namespace types.String `tfsdk:"namespace"`
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/densityops/terraform-provider-oooi/internal/appsingress"
 )
 
-// modeTimeout is what a plan may spend on asking which mode is meant. Without an answer the mode is decided at apply.
-const modeTimeout = 15 * time.Second
+// planTimeout is what a plan may spend on one question to the clusters: which mode is meant, and what a configuration collides with.
+// Without an answer the apply asks again.
+const planTimeout = 15 * time.Second
 
 // replacing lists what cannot change in place. Everything else can.
 func replacing() []path.Path {
@@ -110,7 +111,7 @@ func (r *appsIngressResource) resolveMode(ctx context.Context, m *appsIngressMod
 	if diags.HasError() {
 		return diags
 	}
-	ctx, cancel := context.WithTimeout(ctx, modeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
 	mode, known, err := r.engine.ResolveMode(ctx, spec)
 	switch {

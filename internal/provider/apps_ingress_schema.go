@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// appsIngressSchema is the resource's schema. What is optional and computed has a default, filled in by withDefaults: most
+// appsIngressSchema is the resource's schema. What is optional and computed has a default, filled in by fillDefaults: most
 // defaults depend on other attributes, and the framework's own cannot.
 func appsIngressSchema() schema.Schema {
 	attributes := computedAttributes()

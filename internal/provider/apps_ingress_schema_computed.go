@@ -13,10 +13,10 @@ import (
 // Default timeouts of an apps ingress. Create and update cover the slowest steps one after the other: a worker that boots,
 // OLM's bundle unpacking and image pulls, and MetalLB's first start.
 const (
-	DefaultCreateTimeout = 30 * time.Minute
-	DefaultReadTimeout   = time.Minute
-	DefaultUpdateTimeout = 30 * time.Minute
-	DefaultDeleteTimeout = 15 * time.Minute
+	defaultCreateTimeout = 30 * time.Minute
+	defaultReadTimeout   = time.Minute
+	defaultUpdateTimeout = 30 * time.Minute
+	defaultDeleteTimeout = 15 * time.Minute
 )
 
 // computedAttributes are what the clusters say.
@@ -30,7 +30,7 @@ func computedAttributes() map[string]schema.Attribute {
 		"external_hostname": computedText("Host name of the ingress. Null when the load balancer gives an address."),
 		"phase":             computedText("`Pending`, `Ready` or `Degraded`. It is `Ready` after every successful apply."),
 		"reason":            computedText("Why the ingress is in this phase, such as `ReconciliationSucceeded`."),
-		"message":           computedText("The same for people."),
+		"message":           computedText("What `phase` and `reason` mean here, in a sentence."),
 		"dns_records": schema.ListNestedAttribute{
 			Computed:            true,
 			MarkdownDescription: "The A records that are really published; none for a host name.",

@@ -52,8 +52,8 @@ func (m *appsIngressModel) takeUnknown(seen *appsIngressModel) {
 	}
 }
 
-// open says that the plan left something for the clusters to answer.
-func (m *appsIngressModel) open() bool {
+// leftOpen says that the plan left something for the clusters to answer.
+func (m *appsIngressModel) leftOpen() bool {
 	for _, value := range m.computedText() {
 		if value.IsUnknown() {
 			return true
@@ -89,7 +89,7 @@ func (m appsIngressModel) addressKnown() bool {
 
 // sameInClusters says that an update changes nothing but how the provider itself goes about it, so no cluster is asked.
 func (m appsIngressModel) sameInClusters(ctx context.Context, prior appsIngressModel) (bool, diag.Diagnostics) {
-	if prior.drifted() || !isText(prior.Phase, string(appsingress.PhaseReady)) || m.open() {
+	if prior.drifted() || !isText(prior.Phase, string(appsingress.PhaseReady)) || m.leftOpen() {
 		return false, nil
 	}
 	planned, diags := m.spec(ctx)

@@ -16,8 +16,8 @@ import (
 
 // Defaults of a verification.
 const (
-	DefaultAttemptTimeout = 5 * time.Second
-	DefaultAttemptPause   = time.Second
+	defaultAttemptTimeout = 5 * time.Second
+	defaultAttemptPause   = time.Second
 
 	transportUDP = "udp"
 	transportTCP = "tcp"
@@ -95,13 +95,13 @@ func (m verificationModel) attempt(diags *diag.Diagnostics) probe.Attempt {
 		Pause:   parsed(m.AttemptPause, path.Root("attempt_pause"), time.ParseDuration, diags),
 	}
 	if m.AttemptTimeout.IsNull() {
-		a.Timeout = DefaultAttemptTimeout
+		a.Timeout = defaultAttemptTimeout
 	}
 	if m.Attempts.IsNull() {
 		a.Count = 1
 	}
 	if m.AttemptPause.IsNull() {
-		a.Pause = DefaultAttemptPause
+		a.Pause = defaultAttemptPause
 	}
 	return a
 }

@@ -65,7 +65,7 @@ func (d *verificationDataSource) ValidateConfig(
 func (d *verificationDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var m verificationModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	budget, diags := m.Timeouts.Read(ctx, DefaultReadTimeout)
+	budget, diags := m.Timeouts.Read(ctx, defaultReadTimeout)
 	resp.Diagnostics.Append(diags...)
 	v, diags := m.verification(ctx)
 	resp.Diagnostics.Append(diags...)

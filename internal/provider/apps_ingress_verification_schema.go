@@ -34,7 +34,7 @@ func verificationSchema() schema.Schema {
 				"no network of a VLAN is known.",
 			Validators: []validator.Set{pathNames()},
 		},
-		"timeouts": readTimeoutAttribute("Default: `" + shortDuration(DefaultReadTimeout) + "`. What is not known by then has failed."),
+		"timeouts": readTimeoutAttribute("Default: `" + shortDuration(defaultReadTimeout) + "`. What is not known by then has failed."),
 	}
 	maps.Copy(attributes, verificationPlaces())
 	maps.Copy(attributes, verificationManner())
@@ -122,9 +122,9 @@ func verificationManner() map[string]schema.Attribute {
 		"ca_certificate": textData("PEM certificates that the ingress's one is verified with, with `verify_certificate`. Default: those "+
 			"of the machine.", certificates()),
 		"attempts": numberData("How often a path is tried at most, 1 to 100. Default: `1`.", numberFrom(1, 100, "a number of attempts")),
-		"attempt_timeout": textData("Time for one attempt, as a duration. Default: `"+shortDuration(DefaultAttemptTimeout)+"`.",
+		"attempt_timeout": textData("Time for one attempt, as a duration. Default: `"+shortDuration(defaultAttemptTimeout)+"`.",
 			duration()),
-		"attempt_pause": textData("Time between two attempts, as a duration. Default: `"+shortDuration(DefaultAttemptPause)+"`.", pause()),
+		"attempt_pause": textData("Time between two attempts, as a duration. Default: `"+shortDuration(defaultAttemptPause)+"`.", pause()),
 		"transport": textData("How DNS servers are asked: `udp`, and over TCP what does not fit, or `tcp`. Default: `udp`.",
 			oneOf(transportUDP, transportTCP)),
 	}

@@ -53,11 +53,11 @@ func (d *infraDataSource) Read(ctx context.Context, req datasource.ReadRequest, 
 		name.Namespace = appsingress.DefaultNamespace
 	}
 	started := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, DefaultReadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, defaultReadTimeout)
 	defer cancel()
 	infra, err := d.engine.Infra(ctx, name)
 	if err != nil {
-		resp.Diagnostics.Append(infraUnread(name, reading{budget: DefaultReadTimeout, elapsed: time.Since(started), err: err}))
+		resp.Diagnostics.Append(infraUnread(name, reading{budget: defaultReadTimeout, elapsed: time.Since(started), err: err}))
 		return
 	}
 	m.describe(name, infra)
@@ -95,7 +95,7 @@ func attachmentValue(a appsingress.InfraAttachment) infraAttachmentModel {
 	ip, hostname := endpointValues(a.Endpoint)
 	return infraAttachmentModel{
 		Name: types.StringValue(a.Name),
-		HostedClusterRef: &hostedClusterRefModel{
+		HostedClusterRef: &objectRefModel{
 			Name: orNull(a.HostedCluster.Name), Namespace: orNull(a.HostedCluster.Namespace),
 		},
 		Domain:           types.StringValue(a.Domain.String()),

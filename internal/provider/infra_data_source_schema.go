@@ -31,16 +31,16 @@ type rangeModel struct {
 }
 
 type infraAttachmentModel struct {
-	Name             types.String           `tfsdk:"name"`
-	HostedClusterRef *hostedClusterRefModel `tfsdk:"hosted_cluster_ref"`
-	Domain           types.String           `tfsdk:"domain"`
-	Enabled          types.Bool             `tfsdk:"enabled"`
-	Range            types.String           `tfsdk:"range"`
-	Phase            types.String           `tfsdk:"phase"`
-	Reason           types.String           `tfsdk:"reason"`
-	Message          types.String           `tfsdk:"message"`
-	ExternalIP       types.String           `tfsdk:"external_ip"`
-	ExternalHostname types.String           `tfsdk:"external_hostname"`
+	Name             types.String    `tfsdk:"name"`
+	HostedClusterRef *objectRefModel `tfsdk:"hosted_cluster_ref"`
+	Domain           types.String    `tfsdk:"domain"`
+	Enabled          types.Bool      `tfsdk:"enabled"`
+	Range            types.String    `tfsdk:"range"`
+	Phase            types.String    `tfsdk:"phase"`
+	Reason           types.String    `tfsdk:"reason"`
+	Message          types.String    `tfsdk:"message"`
+	ExternalIP       types.String    `tfsdk:"external_ip"`
+	ExternalHostname types.String    `tfsdk:"external_hostname"`
 }
 
 // infraSchema is the schema of the data source.
@@ -112,7 +112,7 @@ func infraAttachmentAttributes() map[string]schema.Attribute {
 		"phase": seenText("`Pending`, `Ready` or `Degraded`, as the oooi operator says. Null while it has not reported on the latest " +
 			"change, as are `reason` and the endpoint."),
 		"reason":            seenText("Why the apps ingress is in this phase."),
-		"message":           seenText("The same for people."),
+		"message":           seenText("What `phase` and `reason` mean here, in a sentence."),
 		"external_ip":       seenText("IPv4 address of the apps ingress. Null when there is none, or a host name instead."),
 		"external_hostname": seenText("Host name of the apps ingress. Null when there is none, or an address instead."),
 	}

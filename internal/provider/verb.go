@@ -22,14 +22,14 @@ const (
 func (v verb) defaultTimeout() time.Duration {
 	switch v {
 	case verbRead, verbImport:
-		return DefaultReadTimeout
+		return defaultReadTimeout
 	case verbUpdate:
-		return DefaultUpdateTimeout
+		return defaultUpdateTimeout
 	case verbDelete:
-		return DefaultDeleteTimeout
+		return defaultDeleteTimeout
 	case verbCreate:
 	}
-	return DefaultCreateTimeout
+	return defaultCreateTimeout
 }
 
 // timeout is the verb's time, as configured.
