@@ -158,16 +158,7 @@ func (a *attachment) Observe(ctx context.Context) (Status, error) {
 	default:
 		steps = append(steps, hostedObjects()...)
 	}
-	for _, s := range steps {
-		found := s.drift(r)
-		if len(found) > 0 && reason == "" {
-			reason = s.broken()
-		}
-		status.Drift = append(status.Drift, found...)
-	}
-	if reason != "" {
-		status.degrade(reason)
-	}
+	status.compare(r, steps, reason)
 	return status, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/densityops/terraform-provider-oooi/internal/kube"
@@ -162,7 +161,7 @@ func operatorBackends(spec Spec) entryList {
 }
 
 func (operatorPublication) observe(ctx context.Context, r *run) error {
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := siblings(ctx)
 	publish := DefaultPublish(r.spec.Infra)
 	for _, b := range bulletins(Spec{Namespace: r.spec.Namespace, Publish: publish}) {
 		group.Go(func() error { return remember(r.slot(b)).from(find(ctx, r.management, b.ref)) })

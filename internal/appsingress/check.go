@@ -132,8 +132,8 @@ func (r *run) lookAtVLAN(ctx context.Context, leaveOut func(*unstructured.Unstru
 		r.live.attachment = own.DeepCopy() // the list is about to lose it
 	}
 	attachments = slices.DeleteFunc(attachments, func(other unstructured.Unstructured) bool {
-		name, _, _ := unstructured.NestedString(other.Object, "spec", "infraRef", "name")
-		return name != r.spec.Infra || other.GetName() == r.spec.Name || other.GetDeletionTimestamp() != nil || leaveOut(&other)
+		return specText(&other, "infraRef", "name") != r.spec.Infra || other.GetName() == r.spec.Name ||
+			other.GetDeletionTimestamp() != nil || leaveOut(&other)
 	})
 	vlan := vlanOf(infra)
 	reserveAttachments(&vlan, attachments)
@@ -169,14 +169,10 @@ func (r *run) noInfra() *ConfigError {
 
 // sameCluster is the attribute in which an attachment is for the same cluster as the ingress; empty: it is for another.
 func (r *run) sameCluster(other *unstructured.Unstructured) string {
-	read := func(fallback string, fields ...string) string {
-		if value, _, _ := unstructured.NestedString(other.Object, append([]string{"spec"}, fields...)...); value != "" {
-			return value
-		}
-		return fallback
+	domain, cluster := attachedDomain(other), attachedCluster(other)
+	if cluster.Namespace == "" {
+		cluster.Namespace = DefaultNamespace
 	}
-	domain := Domain{ClusterName: read("", "dns", "clusterName"), BaseDomain: read("", "dns", "baseDomain")}
-	cluster := NamespacedName{Namespace: read(DefaultNamespace, "hostedClusterRef", "namespace"), Name: read("", "hostedClusterRef", "name")}
 	switch {
 	case domain == r.spec.Domain:
 		return "dns"
@@ -188,10 +184,7 @@ func (r *run) sameCluster(other *unstructured.Unstructured) string {
 
 // vlanOf is what an Infra says of its network.
 func vlanOf(infra *unstructured.Unstructured) addresspool.VLAN {
-	read := func(fields ...string) string {
-		value, _, _ := unstructured.NestedString(infra.Object, append([]string{"spec"}, fields...)...)
-		return value
-	}
+	read := func(fields ...string) string { return specText(infra, fields...) }
 	var vlan addresspool.VLAN
 	if cidr, err := netip.ParsePrefix(read("networkConfig", "cidr")); err == nil {
 		vlan.CIDR = cidr.Masked()
@@ -207,7 +200,7 @@ func vlanOf(infra *unstructured.Unstructured) addresspool.VLAN {
 // reserveAttachments adds the ranges of attachments.
 func reserveAttachments(vlan *addresspool.VLAN, attachments []unstructured.Unstructured) {
 	for i := range attachments {
-		addresses, _, _ := unstructured.NestedString(attachments[i].Object, "spec", "appsIngress", "metallb", "ipAddressPoolRange")
+		addresses := specText(&attachments[i], "appsIngress", "metallb", "ipAddressPoolRange")
 		enabled, _, _ := unstructured.NestedBool(attachments[i].Object, "spec", "appsIngress", "enabled")
 		if taken, err := addresspool.Parse(addresses); err == nil && enabled {
 			vlan.Reserved = append(vlan.Reserved, addresspool.Reservation{What: "attachment " + attachments[i].GetName(), Range: taken})

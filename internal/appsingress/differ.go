@@ -87,7 +87,7 @@ func (d *differ) marks(s Spec) {
 	}
 	d.annotation(annotationIngress, s.ID(), 0)
 	if d.live.GetAnnotations()[annotationAdopted] == "" {
-		d.label(labelManagedBy, kube.FieldManager, 0)
+		d.label(LabelManagedBy, kube.FieldManager, 0)
 	}
 }
 

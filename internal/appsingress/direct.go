@@ -116,7 +116,7 @@ func (d *direct) Observe(ctx context.Context) (Status, error) {
 	}
 	r.endpoint = fittingEndpoint(r.spec, r.live.service)
 	status := d.status(r, nil)
-	d.compare(r, &status)
+	status.compare(r, allSteps(), "")
 	return status, nil
 }
 
@@ -140,21 +140,6 @@ func (d *direct) observeWithoutHosted(ctx context.Context, gone *HostedClusterGo
 	status.Drift = gone.drift()
 	status.degrade(worker{}.broken())
 	return status, nil
-}
-
-// compare fills in the drift. The first step that differs gives the reason.
-func (d *direct) compare(r *run, status *Status) {
-	var reason Reason
-	for _, s := range allSteps() {
-		found := s.drift(r)
-		if len(found) > 0 && reason == "" {
-			reason = s.broken()
-		}
-		status.Drift = append(status.Drift, found...)
-	}
-	if reason != "" {
-		status.degrade(reason)
-	}
 }
 
 // outlastBlink reads a Service again whose status is empty though nothing explains it.

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/densityops/terraform-provider-oooi/internal/kube"
 )
 
 // fieldSet is what of an object the API server says we applied, in its own notation: "f:" before each name.
@@ -14,7 +12,7 @@ type fieldSet map[string]any
 // ownedFields reads the record that the API server keeps of our applies. Without one, the set is empty.
 func ownedFields(obj *unstructured.Unstructured) fieldSet {
 	for _, entry := range obj.GetManagedFields() {
-		if entry.Manager != kube.FieldManager || entry.Operation != "Apply" || entry.FieldsV1 == nil {
+		if !isOurApply(entry) || entry.FieldsV1 == nil {
 			continue
 		}
 		var fields fieldSet

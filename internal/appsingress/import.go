@@ -1,6 +1,7 @@
 package appsingress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,41 +56,31 @@ func importAttachment(ctx context.Context, management *kube.Cluster, seed Spec) 
 	if err != nil || obj == nil {
 		return Spec{}, err
 	}
-	read := func(fields ...string) string {
-		value, _, _ := unstructured.NestedString(obj.Object, append([]string{"spec"}, fields...)...)
-		return value
-	}
 	if enabled, _, _ := unstructured.NestedBool(obj.Object, "spec", "appsIngress", "enabled"); !enabled {
 		return Spec{}, nil
 	}
 	spec := seed
-	spec.Mode, spec.Infra = ModeAttachment, read("infraRef", "name")
-	spec.HostedCluster = NamespacedName{Namespace: read("hostedClusterRef", "namespace"), Name: read("hostedClusterRef", "name")}
+	spec.Mode, spec.Infra = ModeAttachment, specText(obj, "infraRef", "name")
+	spec.HostedCluster, spec.Domain = attachedCluster(obj), attachedDomain(obj)
 	if spec.HostedCluster.Namespace == "" {
 		spec.HostedCluster.Namespace = DefaultNamespace
 	}
-	spec.Domain = Domain{ClusterName: read("dns", "clusterName"), BaseDomain: read("dns", "baseDomain")}
-	err = readAppsIngress(&spec, obj, read)
+	err = readAppsIngress(&spec, obj)
 	return spec, err
 }
 
 // readAppsIngress takes over what an attachment says of its apps ingress, with the defaults of the feature.
-func readAppsIngress(spec *Spec, obj *unstructured.Unstructured, read func(...string) string) (err error) {
-	or := func(value, fallback string) string {
-		if value == "" {
-			return fallback
-		}
-		return value
-	}
+func readAppsIngress(spec *Spec, obj *unstructured.Unstructured) (err error) {
+	read := func(fields ...string) string { return specText(obj, append([]string{"appsIngress"}, fields...)...) }
 	m, s := &spec.MetalLB, &spec.Service
-	m.AddressPoolName = read("appsIngress", "metallb", "addressPoolName")
-	m.RangeText = read("appsIngress", "metallb", "ipAddressPoolRange")
-	m.L2AdvertisementName = or(read("appsIngress", "metallb", "l2AdvertisementName"), DefaultL2AdvertisementName(m.AddressPoolName))
+	m.AddressPoolName = read("metallb", "addressPoolName")
+	m.RangeText = read("metallb", "ipAddressPoolRange")
+	m.L2AdvertisementName = cmp.Or(read("metallb", "l2AdvertisementName"), DefaultL2AdvertisementName(m.AddressPoolName))
 	if m.Range, err = addresspool.Parse(m.RangeText); err != nil {
 		return &NotImportableError{Seen: fmt.Sprintf("%s: %v", attachmentRef(*spec), err)}
 	}
-	s.Name = or(read("appsIngress", "service", "name"), DefaultServiceName)
-	s.Namespace = or(read("appsIngress", "service", "namespace"), DefaultServiceNamespace)
+	s.Name = cmp.Or(read("service", "name"), DefaultServiceName)
+	s.Namespace = cmp.Or(read("service", "namespace"), DefaultServiceNamespace)
 	s.Labels, _, _ = unstructured.NestedStringMap(obj.Object, "spec", "appsIngress", "service", "labels")
 	annotations, _, _ := unstructured.NestedStringMap(obj.Object, "spec", "appsIngress", "service", "annotations")
 	for key, value := range annotations {
@@ -147,7 +138,7 @@ func (i *importer) service(ctx context.Context) error {
 // markedService finds the Service that carries our mark, wherever it is; nil when there is none, or when a user who may not list
 // Services everywhere asks.
 func (i *importer) markedService(ctx context.Context) (*unstructured.Unstructured, error) {
-	list, err := i.run.hosted.List(ctx, serviceKind(), "", metav1.ListOptions{LabelSelector: labelManagedBy + "=" + kube.FieldManager})
+	list, err := i.run.hosted.List(ctx, serviceKind(), "", metav1.ListOptions{LabelSelector: LabelManagedBy + "=" + kube.FieldManager})
 	if kube.IsForbidden(err) {
 		return nil, nil //nolint:nilnil // none is an answer here
 	}
@@ -189,7 +180,7 @@ func (i *importer) readService(obj *unstructured.Unstructured) error {
 func ownMetadata(obj *unstructured.Unstructured) (labels, annotations map[string]string) {
 	owned := ownedFields(obj)
 	for key, value := range obj.GetLabels() {
-		if key != labelManagedBy && owned.label(key) {
+		if key != LabelManagedBy && owned.label(key) {
 			labels = set(labels, key, value)
 		}
 	}

@@ -87,12 +87,10 @@ func reserveOwnIngress(vlan *addresspool.VLAN, infra *unstructured.Unstructured)
 // hold, is about something else than what is wanted now.
 func attachmentOnInfra(obj *unstructured.Unstructured) InfraAttachment {
 	a := InfraAttachment{
-		Name: obj.GetName(),
-		HostedCluster: NamespacedName{
-			Namespace: specText(obj, "hostedClusterRef", "namespace"), Name: specText(obj, "hostedClusterRef", "name"),
-		},
-		Domain: Domain{ClusterName: specText(obj, "dns", "clusterName"), BaseDomain: specText(obj, "dns", "baseDomain")},
-		Range:  specRange(specText(obj, "appsIngress", "metallb", "ipAddressPoolRange")),
+		Name:          obj.GetName(),
+		HostedCluster: attachedCluster(obj),
+		Domain:        attachedDomain(obj),
+		Range:         specRange(specText(obj, "appsIngress", "metallb", "ipAddressPoolRange")),
 	}
 	a.Enabled, _, _ = unstructured.NestedBool(obj.Object, "spec", "appsIngress", "enabled")
 	endpoint := reportedEndpoint(obj)
@@ -107,6 +105,15 @@ func attachmentOnInfra(obj *unstructured.Unstructured) InfraAttachment {
 		a.Phase, a.Reason, a.Message = reported(obj)
 	}
 	return a
+}
+
+// attachedCluster is the HostedCluster that an attachment names, without a default for the namespace.
+func attachedCluster(obj *unstructured.Unstructured) NamespacedName {
+	return NamespacedName{Namespace: specText(obj, "hostedClusterRef", "namespace"), Name: specText(obj, "hostedClusterRef", "name")}
+}
+
+func attachedDomain(obj *unstructured.Unstructured) Domain {
+	return Domain{ClusterName: specText(obj, "dns", "clusterName"), BaseDomain: specText(obj, "dns", "baseDomain")}
 }
 
 // specText reads a text of an object's spec; empty when it is not there.

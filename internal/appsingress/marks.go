@@ -14,7 +14,6 @@ import (
 // The marks on everything that is created. They are all that is known when the provider was killed before Terraform could
 // save state, so they are read and compared before every write.
 const (
-	labelManagedBy    = "app.kubernetes.io/managed-by"
 	annotationIngress = "oooi.densityops.com/apps-ingress" // value: Spec.ID
 	annotationAdopted = "oooi.densityops.com/adopted"      // value: "true"
 )
@@ -23,7 +22,7 @@ const (
 const MarkPrefix = "oooi.densityops.com/"
 
 // LabelManagedBy is the label on every object that is created. It is not the user's to set.
-const LabelManagedBy = labelManagedBy
+const LabelManagedBy = "app.kubernetes.io/managed-by"
 
 // ownership is whose an object is, as seen by one ingress.
 type ownership int
@@ -70,7 +69,7 @@ func isOurApply(entry metav1.ManagedFieldsEntry) bool {
 
 // madeByProvider says that an ingress of this provider, not necessarily this one, created the object.
 func madeByProvider(obj *unstructured.Unstructured) bool {
-	return obj != nil && obj.GetLabels()[labelManagedBy] == kube.FieldManager && obj.GetAnnotations()[annotationAdopted] == ""
+	return obj != nil && obj.GetLabels()[LabelManagedBy] == kube.FieldManager && obj.GetAnnotations()[annotationAdopted] == ""
 }
 
 // mark puts the marks on a desired object. An adopted one keeps the managed-by label of whoever made it.
@@ -87,7 +86,7 @@ func mark(obj *unstructured.Unstructured, id string, adopt bool) {
 		if labels == nil {
 			labels = map[string]string{}
 		}
-		labels[labelManagedBy] = kube.FieldManager
+		labels[LabelManagedBy] = kube.FieldManager
 		obj.SetLabels(labels)
 	}
 	obj.SetAnnotations(annotations)

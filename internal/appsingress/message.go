@@ -25,12 +25,4 @@ func ReadyMessage(spec Spec, e Endpoint) string {
 	return text
 }
 
-// degrade turns a status into Degraded, with the first difference as its message.
-func (s *Status) degrade(reason Reason) {
-	s.Phase, s.Reason, s.Message = PhaseDegraded, reason, s.Drift[0].String()
-	if more := len(s.Drift) - 1; more > 0 {
-		s.Message += fmt.Sprintf(" (and %d more)", more)
-	}
-}
-
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

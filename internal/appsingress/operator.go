@@ -231,7 +231,7 @@ func (operator) markCSV(ctx context.Context, r *run) error {
 	if r.live.csv == nil || madeByProvider(r.live.csv) {
 		return nil
 	}
-	patch := []byte(`{"metadata":{"labels":{"` + labelManagedBy + `":"` + kube.FieldManager + `"}}}`)
+	patch := []byte(`{"metadata":{"labels":{"` + LabelManagedBy + `":"` + kube.FieldManager + `"}}}`)
 	ref := csvRef(r.spec, r.live.csv.GetName())
 	return kube.Retry(ctx, "mark "+ref.String(), func(ctx context.Context) error {
 		marked, err := r.hosted.Patch(ctx, ref, patch, kube.FieldManager)

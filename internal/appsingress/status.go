@@ -50,6 +50,28 @@ type Status struct {
 	Unseen string
 }
 
+// compare adds the drift that the steps find. The first one that differs gives the reason, unless there is one already.
+func (s *Status) compare(r *run, steps []step, reason Reason) {
+	for _, step := range steps {
+		found := step.drift(r)
+		if len(found) > 0 && reason == "" {
+			reason = step.broken()
+		}
+		s.Drift = append(s.Drift, found...)
+	}
+	if reason != "" {
+		s.degrade(reason)
+	}
+}
+
+// degrade turns a status into Degraded, with the first difference as its message.
+func (s *Status) degrade(reason Reason) {
+	s.Phase, s.Reason, s.Message = PhaseDegraded, reason, s.Drift[0].String()
+	if more := len(s.Drift) - 1; more > 0 {
+		s.Message += fmt.Sprintf(" (and %d more)", more)
+	}
+}
+
 // Endpoint is where the ingress is reached: an IP or a host name, never both. The zero value is no endpoint.
 type Endpoint struct {
 	IP       netip.Addr
