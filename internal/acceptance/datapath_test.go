@@ -199,6 +199,7 @@ func TestDataPathSurvivesAWorker(t *testing.T) {
 	if err := w.sims.Nodes.SetReady(t.Context(), second, true); err != nil {
 		t.Fatal(err)
 	}
+	w.announced(firstIP) // whoever remembers the hardware address gets answers before that
 	tf.apply("-refresh-only")
 	w.checkVerified(tf, true, map[string]string{"endpoint_http": "ok", "endpoint_https": "ok"})
 	tf.destroy()

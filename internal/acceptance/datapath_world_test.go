@@ -92,10 +92,11 @@ func (w *world) workers() []simulator.Node {
 	return nodes
 }
 
-// inside is Terraform on a machine of a network.
+// inside is Terraform on a machine of a network. What it looks up it asks for by itself: a resolver that it reaches through a
+// socket in the file system would be that of the real machine.
 func (w *world) inside(client *netlab.Namespace, config string) *cli {
 	w.t.Helper()
-	c := newCLI(w.t, config)
+	c := newCLI(w.t, config, "GODEBUG=netdns=go")
 	c.inside = client
 	return c
 }
@@ -155,6 +156,18 @@ func (w *world) reached(vip string) {
 	w.eventually("bytes flow", func(ctx context.Context) error { return w.flows(ctx, vip) })
 }
 
+// announced waits until exactly one machine on the VLAN answers for an address.
+func (w *world) announced(vip string) {
+	w.t.Helper()
+	w.eventually("one answers for "+vip, func(ctx context.Context) error {
+		owners, err := w.lab.Client.WhoHas(ctx, netlab.VLANLink, netip.MustParseAddr(vip), silence)
+		if err == nil && len(owners) != 1 {
+			err = fmt.Errorf("%d do: %v", len(owners), owners)
+		}
+		return err
+	})
+}
+
 // deserted checks that nothing leads to an address any more.
 func (w *world) deserted(vip string) {
 	w.t.Helper()
@@ -167,13 +180,16 @@ func (w *world) deserted(vip string) {
 	})
 	for _, port := range []string{"80", "443"} {
 		for name, client := range map[string]*netlab.Namespace{"client": w.lab.Client, "proxy": w.lab.Proxy} {
-			ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Second)
-			conn, err := client.Dial(ctx, "tcp", vip+":"+port)
-			cancel()
-			if err == nil {
-				_ = conn.Close()
-				w.t.Errorf("%s:%s still answers the %s", vip, port, name)
-			}
+			// Who remembers the hardware address still gets an answer until the worker has heard, too.
+			w.eventually(fmt.Sprintf("%s:%s does not answer the %s", vip, port, name), func(ctx context.Context) error {
+				ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+				defer cancel()
+				conn, err := client.Dial(ctx, "tcp", vip+":"+port)
+				if err == nil {
+					return errors.Join(errors.New("it does"), conn.Close())
+				}
+				return nil
+			})
 		}
 	}
 }

@@ -104,6 +104,7 @@ func brokenParts(t *testing.T) []verifiedPart {
 	t.Helper()
 	const (
 		short   = "attempt_timeout = \"300ms\""
+		enough  = "attempt_timeout = \"2s\""  // to connect, on a busy machine too
 		patient = "attempt_timeout = \"50s\"" // for what must not run out on a busy machine
 	)
 	wrong, unknown, silent := nameServer(t, always("192.0.2.9")), nameServer(t, always("")), udpPort(t).LocalAddr().String()
@@ -126,7 +127,7 @@ func brokenParts(t *testing.T) []verifiedPart {
 		{"router", endpointOf("http", router(t), patient), nil},
 		{"refused", endpointOf("http", closed, patient), []string{fmt.Sprintf("endpoint_http: 127.0.0.1:%d: connection refused: "+
 			"nothing listens at this port of the endpoint: see whether the ingress's service has endpoints", closed)}},
-		{"slow_router", endpointOf("http", slow, short), []string{fmt.Sprintf("endpoint_http: 127.0.0.1:%d: "+
+		{"slow_router", endpointOf("http", slow, enough), []string{fmt.Sprintf("endpoint_http: 127.0.0.1:%d: "+
 			"no answer while waiting for the answer: the endpoint takes the connection and says no more: "+
 			"see whether the router's pods are ready", slow)}},
 		{"cut_handshake", endpointOf("https", cutting, patient), []string{fmt.Sprintf("endpoint_https: 127.0.0.1:%d: TLS handshake cut: "+
