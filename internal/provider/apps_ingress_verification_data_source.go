@@ -55,7 +55,7 @@ func (d *verificationDataSource) ValidateConfig(
 		resp.Diagnostics.Append(valueRefused(path.Root("external_hostname"), "external_ip is set, too, and an ingress has only one of the two",
 			"Leave one of the two out"))
 	}
-	if !m.CACertificate.IsNull() && !m.VerifyCertificate.IsUnknown() && !m.VerifyCertificate.ValueBool() {
+	if m.CACertificate.ValueString() != "" && !m.VerifyCertificate.IsUnknown() && !m.VerifyCertificate.ValueBool() {
 		resp.Diagnostics.Append(valueRefused(path.Root("ca_certificate"), "without verify_certificate = true no certificate is verified",
 			"Set verify_certificate, or leave ca_certificate out"))
 	}
