@@ -81,7 +81,7 @@ func startAPIServer(ctx context.Context, etcdURL, prefix string, files serverFil
 	if err != nil {
 		return nil, "", err
 	}
-	ports, err := freePorts(ctx, 1)
+	ports, err := process.FreePorts(ctx, 1)
 	if err != nil {
 		return nil, "", err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
+)
+
+const (
+	servedTimeout = 3 * time.Minute // a busy machine with few cores, several servers starting at once
+	askPoll       = 20 * time.Millisecond
 )
 
 //go:embed crds/*.yaml
@@ -104,7 +110,7 @@ func (c *Cluster) InstallCRDs(ctx context.Context, crds ...*unstructured.Unstruc
 func (c *Cluster) waitServed(ctx context.Context, crd *unstructured.Unstructured) error {
 	for _, resource := range crdResources(crd) {
 		var last error
-		err := wait.PollUntilContextTimeout(ctx, startPoll, startTimeout, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, askPoll, servedTimeout, true, func(ctx context.Context) (bool, error) {
 			_, last = c.Dynamic(UserAdmin).Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
 			return last == nil, nil
 		})

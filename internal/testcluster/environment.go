@@ -7,16 +7,10 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster/process"
-)
-
-const (
-	startTimeout = 3 * time.Minute // a busy machine with few cores, several servers starting at once
-	startPoll    = 20 * time.Millisecond
 )
 
 // Environment is one etcd and any number of clusters on it.

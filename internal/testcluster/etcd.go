@@ -16,7 +16,7 @@ func startEtcd(ctx context.Context, dir string) (*process.Process, string, error
 	if err != nil {
 		return nil, "", err
 	}
-	ports, err := freePorts(ctx, 2)
+	ports, err := process.FreePorts(ctx, 2)
 	if err != nil {
 		return nil, "", err
 	}

@@ -3,40 +3,13 @@ package testcluster
 import (
 	"context"
 	"fmt"
-	"net"
-)
 
-// freePorts reserves loopback ports for servers that cannot be told to choose one and say which. All are held until all
-// are chosen, so that they differ.
-func freePorts(ctx context.Context, count int) ([]int, error) {
-	var (
-		ports     []int
-		listeners []net.Listener
-		config    net.ListenConfig
-	)
-	defer func() {
-		for _, listener := range listeners {
-			_ = listener.Close() // nothing was ever accepted on it
-		}
-	}()
-	for range count {
-		listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("looking for a free port: %w", err)
-		}
-		listeners = append(listeners, listener)
-		address, ok := listener.Addr().(*net.TCPAddr)
-		if !ok {
-			return nil, fmt.Errorf("looking for a free port: got the address %s", listener.Addr())
-		}
-		ports = append(ports, address.Port)
-	}
-	return ports, nil
-}
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster/process"
+)
 
 // UnreachableURL is an API address that refuses every connection: a loopback port that nobody listens on.
 func UnreachableURL(ctx context.Context) (string, error) {
-	ports, err := freePorts(ctx, 1)
+	ports, err := process.FreePorts(ctx, 1)
 	if err != nil {
 		return "", err
 	}

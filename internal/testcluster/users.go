@@ -102,7 +102,7 @@ func (c *Cluster) waitGranted(ctx context.Context, user string, rules []Permissi
 	reviews := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
 	for _, rule := range rules {
 		attributes := map[string]any{"group": rule.Groups[0], "resource": rule.Resources[0], "verb": rule.Verbs[0]}
-		err := wait.PollUntilContextTimeout(ctx, startPoll, settleTimeout, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, askPoll, settleTimeout, true, func(ctx context.Context) (bool, error) {
 			review := newObject("authorization.k8s.io/v1", "SelfSubjectAccessReview", "", "")
 			review.Object["spec"] = map[string]any{"resourceAttributes": attributes}
 			answer, err := c.Dynamic(user).Resource(reviews).Create(ctx, review, metav1.CreateOptions{})

@@ -211,8 +211,8 @@ func (c *clusters) breakThings(ctx context.Context) ([]string, error) {
 }
 
 // leftovers are what the provider made and is still there: objects in the hosted cluster, which had none of these kinds
-// before, and entries of the lists in the management cluster. The oooi operator leaves the
-// CSV that OLM made, and does not wait for the end of what it deletes.
+// before, and entries of the lists in the management cluster. The oooi operator leaves the CSV that OLM made, and does not
+// wait for the end of what it deletes.
 func (c *clusters) leftovers(ctx context.Context) ([]string, error) {
 	made := func(object *unstructured.Unstructured) bool {
 		going := c.attachment && object.GetDeletionTimestamp() != nil

@@ -1,8 +1,8 @@
 // Command demo shows the provider at work on this machine: it starts a management and a hosted cluster, applies
 // examples/demo with the local build, breaks something in the cluster, lets Terraform find and repair it, destroys, and
 // leaves nothing running. Everything in the clusters that is not Terraform's is real (API servers, etcd, MetalLB) or, as far
-// as it needs machines (nodes, OLM, HyperShift), simulated with short delays. In attachment
-// mode an Infra owns what is published, and the oooi operator is simulated too, with the times of the real one.
+// as it needs machines (nodes, OLM, HyperShift), simulated with short delays. In attachment mode an Infra owns what is
+// published, and the oooi operator is simulated too, with the times of the real one.
 //
 // Where this machine lets it make network namespaces, the workers are on a VLAN, CoreDNS and Envoy are real, and the demo
 // asks them what they were configured for.

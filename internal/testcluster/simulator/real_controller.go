@@ -3,7 +3,6 @@ package simulator
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -21,13 +20,13 @@ type RealController struct {
 
 // Start starts the program. It is a StartOperand.
 func (c RealController) Start(ctx context.Context, loadBalancerClass string) (Operand, error) {
-	port, err := freePort(ctx)
+	ports, err := process.FreePorts(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
 	args := []string{
 		"--kubeconfig", c.Kubeconfig, "--namespace", c.Namespace,
-		"--webhook-mode", "disabled", "--port", strconv.Itoa(port),
+		"--webhook-mode", "disabled", "--port", strconv.Itoa(ports[0]),
 	}
 	if loadBalancerClass != "" {
 		args = append(args, "--lb-class", loadBalancerClass)
@@ -36,7 +35,7 @@ func (c RealController) Start(ctx context.Context, loadBalancerClass string) (Op
 	if err != nil {
 		return nil, err
 	}
-	p := &controllerProcess{Process: program, port: port}
+	p := &controllerProcess{Process: program, port: ports[0]}
 	p.release = context.AfterFunc(ctx, p.Process.Stop)
 	return p, nil
 }
@@ -73,18 +72,4 @@ func (p *controllerProcess) Stop() error {
 	p.release()
 	p.Process.Stop()
 	return nil
-}
-
-// freePort asks the kernel for a port that nobody listens on.
-func freePort(ctx context.Context) (int, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("looking for a free port: %w", err)
-	}
-	defer listener.Close() //nolint:errcheck // nothing was ever accepted on it
-	address, ok := listener.Addr().(*net.TCPAddr)
-	if !ok {
-		return 0, fmt.Errorf("looking for a free port: unexpected address %s", listener.Addr())
-	}
-	return address.Port, nil
 }

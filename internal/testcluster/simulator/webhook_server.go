@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster/certificates"
+	"github.com/densityops/terraform-provider-oooi/internal/testcluster/process"
 )
 
 // webhookServer answers admission reviews on one loopback port, which stays the same while it is closed: so a webhook
@@ -39,7 +40,7 @@ type webhookServer struct {
 
 // prepare chooses the port and makes the certificate.
 func (w *webhookServer) prepare(ctx context.Context) error {
-	port, err := freePort(ctx)
+	ports, err := process.FreePorts(ctx, 1)
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (w *webhookServer) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.port, w.caBundle = port, authority.PEM
+	w.port, w.caBundle = ports[0], authority.PEM
 	w.certificate, err = authority.Issue(certificates.Request{Hosts: []string{"127.0.0.1"}})
 	return err
 }
