@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -62,24 +60,6 @@ func reported(p probe.Path) knownvalue.Check {
 	})
 }
 
-// verified says that the last verification asked for this, in this time.
-func (w *world) verified(t *testing.T, budget time.Duration, want probe.Request) resource.TestCheckFunc {
-	t.Helper()
-	return func(*terraform.State) error {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		diff := cmp.Diff(any(want), w.asked[len(w.asked)-1], cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{}, netip.Prefix{}),
-			cmpopts.IgnoreFields(probe.Web{}, "Roots"))
-		if diff != "" {
-			return fmt.Errorf("the request (-want +got):\n%s", diff)
-		}
-		if got := w.readBudget.Round(time.Minute); got != budget {
-			return fmt.Errorf("the verification has %s, want %s", got, budget)
-		}
-		return nil
-	}
-}
-
 func TestVerificationDataSource(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -114,7 +94,7 @@ func TestVerificationDataSource(t *testing.T) {
 					seen(verificationAddress, knownvalue.ListExact(nil), "failed"), seen(verificationAddress, knownvalue.Null(), "label"),
 				},
 				Check: resource.ComposeTestCheckFunc(
-					w.verified(t, time.Minute, read), w.askedServers("clusters", appsingress.DefaultPublish("vlan100")),
+					w.askedFor(t, time.Minute, read), w.askedServers("clusters", appsingress.DefaultPublish("vlan100")),
 				),
 			},
 			{
@@ -195,7 +175,7 @@ func TestVerificationArguments(t *testing.T) {
 				attempt_pause      = "100ms"
 				transport          = "tcp"
 				timeouts           = { read = "5m" }`), "example.com", "example.com.", 1),
-			Check: w.verified(t, 5*time.Minute, probe.Request{
+			Check: w.askedFor(t, 5*time.Minute, probe.Request{
 				Domain: "apps.demo.example.com", Label: "a.b", IP: netip.MustParseAddr("192.0.2.200"), HTTP: 80, HTTPS: 8443,
 				VLAN: probe.Resolver{
 					Server: netip.MustParseAddrPort("192.0.2.3:53"), Expected: netip.MustParseAddr("192.0.2.200"), TCP: true,
