@@ -83,11 +83,6 @@ func ByUser(names ...string) AuditFilter {
 	return func(e AuditEntry) bool { return slices.Contains(names, e.User.Name) }
 }
 
-// ByUserAgent wants what programs asked whose user agent contains this text.
-func ByUserAgent(text string) AuditFilter {
-	return func(e AuditEntry) bool { return bytes.Contains([]byte(e.UserAgent), []byte(text)) }
-}
-
 // Writes wants what was meant to change something.
 func Writes() AuditFilter { return AuditEntry.Write }
 

@@ -254,19 +254,6 @@ func TestProxyStoppedLooksDown(t *testing.T) {
 	must(t, get(t.Context(), kubeconfig, "/version"))
 }
 
-func TestUnreachableURL(t *testing.T) {
-	t.Parallel()
-	url, err := testcluster.UnreachableURL(t.Context())
-	must(t, err)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-	must(t, err)
-	response, err := http.DefaultClient.Do(request)
-	if err == nil {
-		_ = response.Body.Close()
-		t.Errorf("%s answers", url)
-	}
-}
-
 func TestRequestVerb(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// The users of every cluster. All but the restricted ones may do everything; there are several so that the audit log
+// The users of every cluster. All but the restricted one may do everything; there are several so that the audit log
 // tells who did what.
 const (
 	UserAdmin     = "admin"     // this package itself: making and resetting clusters
@@ -25,9 +25,8 @@ const (
 	UserSimulator = "simulator" // stand-ins for controllers
 	UserMetalLB   = "metallb"   // the MetalLB controller
 
-	// The restricted users may do nothing but what Cluster.Grant gives them.
-	UserRestricted      = "restricted"
-	UserOtherRestricted = "other-restricted"
+	// UserRestricted may do nothing but what Cluster.Grant gives it.
+	UserRestricted = "restricted"
 )
 
 const mastersGroup = "system:masters"
@@ -37,9 +36,7 @@ type tokens map[string]string
 
 func newTokens() tokens {
 	all := tokens{}
-	for _, user := range []string{
-		UserAdmin, UserTest, UserProvider, UserSimulator, UserMetalLB, UserRestricted, UserOtherRestricted,
-	} {
+	for _, user := range []string{UserAdmin, UserTest, UserProvider, UserSimulator, UserMetalLB, UserRestricted} {
 		all[user] = user + "-" + strings.ToLower(rand.Text())
 	}
 	return all
@@ -50,7 +47,7 @@ func (t tokens) Write(file string) error {
 	var content strings.Builder
 	for _, user := range slices.Sorted(maps.Keys(t)) {
 		group := mastersGroup
-		if user == UserRestricted || user == UserOtherRestricted {
+		if user == UserRestricted {
 			group = ""
 		}
 		fmt.Fprintf(&content, "%s,%s,%s,%q\n", t[user], user, user, group)

@@ -209,11 +209,6 @@ func (o *OLM) copyCSV(ctx context.Context, csv *unstructured.Unstructured) error
 	return nil
 }
 
-// RemoveCSV deletes an installed CSV behind OLM's back.
-func (o *OLM) RemoveCSV(ctx context.Context, namespace, name string) error {
-	return remove(ctx, o.client.Resource(csvsResource), namespace, name)
-}
-
 // OrphanCSV puts a CSV of the package into a namespace without a Subscription, as an earlier one left it.
 func (o *OLM) OrphanCSV(ctx context.Context, namespace string) error {
 	csv := newObject(olmGroup+"/v1alpha1", "ClusterServiceVersion", namespace, o.options.CSV)
