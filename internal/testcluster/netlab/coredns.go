@@ -139,6 +139,9 @@ func (c *CoreDNS) load(ctx context.Context, text string) error {
 		return err
 	}
 	if err := c.awaitReload(ctx, before); err != nil {
+		if wait.Interrupted(err) {
+			c.loaded = "" // it may still come
+		}
 		return err
 	}
 	c.loaded = text

@@ -230,6 +230,51 @@ func TestCoreDNSFollowsItsObject(t *testing.T) {
 	eventually(t, "created again", lab.onVLAN(app, "NOERROR 203.0.113.200"))
 }
 
+// A reload that nobody waits for any more may still come. What CoreDNS works by is not known then: the next one is never left out.
+func TestCoreDNSReloadsAfterALateReload(t *testing.T) {
+	t.Parallel()
+	needNetwork(t, coreDNSProgram)
+	n := wires(t, map[string][]string{"dns": {dnsVLAN}})["dns"]
+	program, err := testcluster.Binary(coreDNSProgram)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := newFolder(coreDNSProgram, "conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &CoreDNS{options: CoreDNSOptions{Namespace: n, ServerIP: address(t, dnsVLAN)}, managed: managed{folder: folder}}
+	t.Cleanup(c.Close)
+	if err := c.start(t.Context(), program); err != nil {
+		t.Fatal(err)
+	}
+	before := c.loaded
+	spec, err := readDNSServer(withSpec(t, strings.Replace(labDNSServer, "internalProxyIP: 198.18.0.10, ", "", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if err := c.process.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := c.load(ctx, corefile(spec, c.listen())); err == nil {
+		t.Fatal("a paused CoreDNS has reloaded")
+	}
+	if err := c.process.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	answers := func(want string) func(context.Context) error {
+		return dnsLab{}.answers(n, dnsVLAN, app, dns.TypeA, want)
+	}
+	eventually(t, "reloaded late", answers("NOERROR 203.0.113.200"))
+	if err := c.load(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "reloaded again", answers("SERVFAIL"))
+}
+
 func TestUpstream(t *testing.T) {
 	t.Parallel()
 	needNetwork(t)
