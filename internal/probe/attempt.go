@@ -45,13 +45,18 @@ func (a Attempt) run(ctx context.Context, silenceCounts bool, try func(context.C
 }
 
 func (a Attempt) once(ctx context.Context, try func(context.Context) finding) finding {
+	ctx, cancel := a.limit(ctx)
+	defer cancel()
+	return try(ctx)
+}
+
+// limit leaves the time of one attempt.
+func (a Attempt) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	timeout := a.Timeout
 	if timeout <= 0 {
 		timeout = defaultTimeout
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	return try(ctx)
+	return context.WithTimeout(ctx, timeout)
 }
 
 // outOfTime says what the last whole attempt has seen: one that was cut short says nothing.

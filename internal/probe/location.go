@@ -16,6 +16,8 @@ type standing struct {
 
 // stand finds out how this machine stands to the network of a path that leads to the address.
 func (c *check) stand(ctx context.Context, place Location, address string) standing {
+	ctx, cancel := c.Attempt.limit(ctx)
+	defer cancel()
 	local, err := c.local(ctx, address)
 	if err != nil && isUnreachable(err) {
 		return standing{routed: place.Certain, member: place.Certain, silenceCounts: place.Certain}

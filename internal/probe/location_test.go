@@ -65,6 +65,26 @@ func TestStand(t *testing.T) {
 	}
 }
 
+// To find out where this machine stands, the host name of an endpoint is looked up. A resolver that is silent leaves the time of
+// the others to them.
+func TestStandTakesNoLongerThanAnAttempt(t *testing.T) {
+	t.Parallel()
+
+	c := newCheck(Request{Attempt: Attempt{Timeout: time.Millisecond}})
+	c.local = func(ctx context.Context, _ string) (netip.Addr, error) {
+		<-ctx.Done()
+		return netip.Addr{}, fmt.Errorf("looking: %w", ctx.Err())
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if got, want := c.stand(ctx, Location{}, "lb.example.com:80"), (standing{routed: true, member: true, silenceCounts: true}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if ctx.Err() != nil {
+		t.Error("it took all the time there is")
+	}
+}
+
 // Without a route nothing is asked: the servers that these paths lead to would refuse.
 func TestNoRoute(t *testing.T) {
 	t.Parallel()
