@@ -159,6 +159,7 @@ func TestBrokenWeb(t *testing.T) {
 		{"nobody", connecting, syscall.EHOSTUNREACH, true, seenNothing, "while connecting: see whether the address"},
 		{"silence in the middle", handshaking, os.ErrDeadlineExceeded, false, seenNothing, "while doing the TLS handshake: the endpoint takes"},
 		{"firewall", connecting, syscall.EACCES, false, seenBlocked, "does not let the connection out"},
+		{"too many files", connecting, syscall.EMFILE, false, seenUnmade, "cannot make the connection"},
 		{"no such host", connecting, &net.DNSError{IsNotFound: true}, false, seenNoHost, "does not know the host name"},
 		{"lookup in vain", connecting, &net.DNSError{IsTimeout: true}, true, seenNoLookup, "cannot look up"},
 	}
@@ -179,6 +180,20 @@ func TestBrokenWeb(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What this machine has no means for is not said of the server.
+func TestDNSWithoutMeans(t *testing.T) {
+	t.Parallel()
+
+	server := Resolver{Server: netip.AddrPortFrom(netip.MustParseAddr("fe80::1%no-such-link"), 53)}
+	_, err := ask(t.Context(), server, "console.apps.demo.clusters.example.com")
+	for _, err := range []error{err, fmt.Errorf("connecting: %w", syscall.EMFILE)} {
+		got := brokenDNS(err, dnsWords[VLANDNS])
+		if got.ok || got.late || got.silent || got.observed != seenUnmade || !strings.Contains(got.message, "cannot make the connection") {
+			t.Errorf("%v: %+v", err, got)
+		}
 	}
 }
 

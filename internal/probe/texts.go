@@ -17,6 +17,7 @@ const (
 	seenStranger  = "answer to another question"
 	seenMalformed = "malformed answer"
 	seenBlocked   = "blocked on this machine"
+	seenUnmade    = "connection not made"
 	seenTLSCut    = "TLS handshake cut"
 	seenNoTLS     = "not TLS"
 	seenTLSFailed = "TLS handshake failed"
@@ -35,6 +36,7 @@ const (
 	textNoEndpoint = "the ingress has no endpoint yet, or none is given: nothing was asked"
 	textNoRecord   = "an endpoint that is a host name gets no record from oooi"
 	textNoName     = "the name to ask for is no valid domain name"
+	textUnmade     = "this machine cannot make the connection: see whether the address is valid, and how many files this process may open"
 	textBlocked    = "this machine does not let the connection out: see its firewall and the rights of this process"
 )
 
@@ -115,7 +117,8 @@ func brokenDNS(err error, words dnsText) finding {
 		found.message = "what answers there does not answer the question: see what else listens at the address"
 		return found
 	case errors.Is(err, errMalformed):
-		kind = faultOther
+		found.observed, found.message = seenMalformed, "what answers there is no DNS server: see what else listens at the address"
+		return found
 	}
 
 	switch kind {
@@ -132,7 +135,7 @@ func brokenDNS(err error, words dnsText) finding {
 	case faultBlocked:
 		found.observed, found.message = seenBlocked, textBlocked
 	default:
-		found.observed, found.message = seenMalformed, "what answers there is no DNS server: see what else listens at the address"
+		found.observed, found.message = seenUnmade, textUnmade
 	}
 	return found
 }
@@ -191,6 +194,10 @@ func brokenWeb(at stage, err error, words webText) finding {
 		found.silent = true
 		found.observed, found.message = seenNoLookup, "this machine's resolver cannot look up the host name of the endpoint"
 	default:
+		if at == connecting { // then nobody has said anything
+			found.observed, found.message = seenUnmade, textUnmade
+			return found
+		}
 		found.observed, found.message = seenNoHTTP, "what listens there does not speak HTTP: see where the port leads to"
 		// With TLS 1.3 a client is done with the handshake before it hears that its certificate is missed.
 		if at == handshaking || at == waiting && kind == faultAlert {
