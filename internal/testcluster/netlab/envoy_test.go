@@ -206,6 +206,7 @@ func TestEnvoyRoutesByName(t *testing.T) {
 	lab.object.create(t, labProxyServer)
 	eventually(t, "created", lab.leads(appURL, 443, vip+":443"))
 	eventually(t, "target that is a name", lab.leads(otherURL, 443, otherVIP+":443"))
+	eventually(t, "target that is a Service", lab.leads("https://api.demo.clusters.example.com", 6443, otherVIP+":6443"))
 	for _, c := range []struct {
 		url  string
 		port uint16
