@@ -16,6 +16,8 @@ const (
 	mostSettle  = 400 * time.Millisecond
 	firstRetry  = 200 * time.Millisecond
 	mostRetry   = 5 * time.Second
+
+	servedInterval = 400 * time.Millisecond // between questions for what is served: there is nothing to watch
 )
 
 // wait is how every wait of this package runs: read, decide, sleep until something may have changed, read again. The read

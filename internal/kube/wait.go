@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -121,5 +120,3 @@ func Retry(ctx context.Context, what string, do func(ctx context.Context) error)
 		return "", func() (Verdict, error) { return Done(), nil }, err
 	})
 }
-
-const servedInterval = 400 * time.Millisecond

@@ -6,10 +6,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/datasource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	resourceschema "github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
@@ -74,35 +72,13 @@ func appsIngressDataSchema() schema.Schema {
 	}
 }
 
-// nameAttribute names an object of the management cluster.
-func nameAttribute(description, kind string) schema.Attribute {
-	return schema.SingleNestedAttribute{
-		Optional:            true,
-		MarkdownDescription: description,
-		Attributes: map[string]schema.Attribute{
-			"name": schema.StringAttribute{
-				Required: true, MarkdownDescription: "Name of the " + kind + ".", Validators: []validator.String{objectName()},
-			},
-			"namespace": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Namespace of the " + kind + ". Default: `clusters`.",
-				Validators: []validator.String{namespaceName()},
-			},
-		},
-	}
-}
-
 func serviceDataAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional:            true,
 		MarkdownDescription: "The LoadBalancer Service in front of the ingress controller. Default: `oooi-ingress` in `openshift-ingress`.",
 		Attributes: map[string]schema.Attribute{
-			"name": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Name of the Service. Default: `oooi-ingress`.", Validators: []validator.String{serviceName()},
-			},
-			"namespace": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Namespace of the Service. Default: `openshift-ingress`.",
-				Validators: []validator.String{namespaceName()},
-			},
+			"name":      textData("Name of the Service. Default: `oooi-ingress`.", serviceName()),
+			"namespace": textData("Namespace of the Service. Default: `openshift-ingress`.", namespaceName()),
 		},
 	}
 }
@@ -126,17 +102,3 @@ func hostedClusterAccessData() schema.Attribute {
 
 // asRead leaves out of a description what a change does: a data source is read afresh every time.
 func asRead(description string) string { return strings.TrimSuffix(description, " Changed in place.") }
-
-func readTimeoutAttribute(byDefault string) schema.Attribute {
-	return schema.SingleNestedAttribute{
-		Optional:            true,
-		CustomType:          timeouts.Type{ObjectType: types.ObjectType{AttrTypes: map[string]attr.Type{"read": types.StringType}}},
-		MarkdownDescription: "How long the read may take.",
-		Attributes: map[string]schema.Attribute{
-			"read": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{duration()},
-				MarkdownDescription: "Time for the read, as a duration such as `90s` or `45m`. " + byDefault,
-			},
-		},
-	}
-}

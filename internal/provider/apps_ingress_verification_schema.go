@@ -154,18 +154,3 @@ func verificationResults() map[string]schema.Attribute {
 		},
 	}
 }
-
-// givenText is a text that has to be set in a data source.
-func givenText(description string, validators ...validator.String) schema.StringAttribute {
-	return schema.StringAttribute{Required: true, MarkdownDescription: description, Validators: validators}
-}
-
-// textData is a text that may be set in a data source.
-func textData(description string, validators ...validator.String) schema.StringAttribute {
-	return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: validators}
-}
-
-// numberData is a number that may be set in a data source.
-func numberData(description string, validators ...validator.Int32) schema.Int32Attribute {
-	return schema.Int32Attribute{Optional: true, MarkdownDescription: description, Validators: validators}
-}

@@ -49,9 +49,7 @@ func infraSchema() schema.Schema {
 		MarkdownDescription: "An oooi Infra: the VLAN that hosted clusters share, what has which of its addresses, and the ranges that " +
 			"are free, so that a configuration can take its range from the VLAN.",
 		Attributes: map[string]schema.Attribute{
-			"name": schema.StringAttribute{
-				Required: true, MarkdownDescription: "Name of the Infra.", Validators: []validator.String{objectName()},
-			},
+			"name": givenText("Name of the Infra.", objectName()),
 			"namespace": schema.StringAttribute{
 				Optional: true, Computed: true, MarkdownDescription: "Namespace of the Infra and its attachments. Default: `clusters`.",
 				Validators: []validator.String{namespaceName()},
@@ -116,8 +114,4 @@ func infraAttachmentAttributes() map[string]schema.Attribute {
 		"external_ip":       seenText("IPv4 address of the apps ingress. Null when there is none, or a host name instead."),
 		"external_hostname": seenText("Host name of the apps ingress. Null when there is none, or an address instead."),
 	}
-}
-
-func seenText(description string) schema.StringAttribute {
-	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }
