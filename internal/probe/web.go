@@ -137,7 +137,11 @@ func (c *check) visit(ctx context.Context, s site, address string, request *http
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return brokenWeb(connecting, err, s.words)
+		at := connecting
+		if s.tls && isCut(err) { // it was taken first: which of the two is seen is a matter of microseconds
+			at = handshaking
+		}
+		return brokenWeb(at, err, s.words)
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(longAgo) })()

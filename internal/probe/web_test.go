@@ -359,6 +359,27 @@ func TestHTTPS(t *testing.T) {
 	}
 }
 
+// A connection that is reset as soon as it is there may be known to be so before it is known to be there. That is no other finding.
+func TestResetAtOnce(t *testing.T) {
+	t.Parallel()
+
+	port := tcpServer(t, func(conn net.Conn) {
+		if conn, ok := conn.(*net.TCPConn); ok {
+			_ = conn.SetLinger(0)
+		}
+	})
+	request := probe.Request{Domain: domain, IP: loopback, HTTP: port, HTTPS: port, Attempt: probe.Attempt{Timeout: patient}}
+	const often = 300 // it is one of twenty
+	for range often {
+		got := byName(t, probe.Verify(t.Context(), request))
+		compareWeb(t, got[probe.EndpointHTTP], webCase{result: probe.Failed, observed: "connection closed or reset", message: "ends it"})
+		compareWeb(t, got[probe.EndpointHTTPS], webCase{result: probe.Failed, observed: "TLS handshake cut", message: "ends it"})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
 func verifyWeb(t *testing.T, request probe.Request, tt webCase) map[string]probe.Path {
 	t.Helper()
 	if tt.short {
