@@ -197,6 +197,37 @@ func TestDNSWithoutMeans(t *testing.T) {
 	}
 }
 
+// hasty has answered and closed before it was asked.
+type hasty struct {
+	net.Conn
+
+	answer io.Reader
+}
+
+func (h hasty) Write([]byte) (int, error)       { return 0, syscall.EPIPE }
+func (h hasty) Read(buffer []byte) (int, error) { return h.answer.Read(buffer) }
+func (h hasty) Close() error                    { return nil }
+
+// An answer counts also where the request did not get through any more.
+func TestAnswerBeforeTheRequest(t *testing.T) {
+	t.Parallel()
+
+	c := newCheck(Request{Domain: "apps.demo.clusters.example.com"})
+	for answer, want := range map[string]string{
+		"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n": "HTTP 408", "SSH-2.0-OpenSSH\r\n": seenNoHTTP, "": seenCut,
+	} {
+		s := site{port: 80, words: endpointWords}
+		request, err := c.request(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := c.fetch(hasty{answer: strings.NewReader(answer)}, s, request, "")
+		if got.observed != want || got.ok != strings.HasPrefix(want, "HTTP ") {
+			t.Errorf("%q: %+v", answer, got)
+		}
+	}
+}
+
 func TestUsualPortsAreNotInTheHost(t *testing.T) {
 	t.Parallel()
 

@@ -165,7 +165,7 @@ func (c *check) visit(ctx context.Context, s site, address string, request *http
 }
 
 func (c *check) fetch(conn net.Conn, s site, request *http.Request, shownCertificate string) finding {
-	if err := request.Write(conn); err != nil {
+	if err := request.Write(conn); err != nil && !isCut(err) { // who has ended the connection may have answered before
 		return brokenWeb(waiting, err, s.words)
 	}
 	limited := &io.LimitedReader{R: conn, N: mostHeader}
