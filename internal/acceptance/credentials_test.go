@@ -112,7 +112,7 @@ func badAccesses(c *cli, good string) []badAccess {
 		{name: "no file", block: path("/nowhere/kubeconfig"), seen: []string{management, "argument config_path", "/nowhere/kubeconfig"}},
 		{name: "malformed", block: path(file), seen: []string{management, "argument config_path", "malformed"}},
 		{name: "of another type", block: path(other), seen: []string{management, "argument config_path", other, "malformed"}},
-		{name: "no PEM", block: path(pem), seen: []string{management, "certificate input"}},
+		{name: "no PEM", block: path(pem), seen: []string{management, "config_path", pem, "PEM form"}},
 		{
 			name: "no such context", block: path(usable) + "\nconfig_context = \"elsewhere\"",
 			seen: []string{management, "argument config_context", `no context "elsewhere"`},
@@ -127,7 +127,7 @@ func badAccesses(c *cli, good string) []badAccess {
 		},
 		{name: "malformed Secret", secret: malformed, seen: []string{hosted, secret, "malformed"}},
 		{name: "Secret of another type", secret: wrongType, seen: []string{hosted, secret, "malformed"}},
-		{name: "Secret without PEM", secret: noPEM, seen: []string{hosted, "certificate input"}},
+		{name: "Secret without PEM", secret: noPEM, seen: []string{hosted, secret, "PEM form"}},
 		{
 			name: "no such context in the Secret", access: `{ config_context = "elsewhere" }`,
 			seen: []string{hosted, secret, `no context "elsewhere"`},
