@@ -101,6 +101,7 @@ func serviceRequests() []pipelineStep {
 		waiting: appsingress.ReasonWaitingForExternalIP, broken: appsingress.ReasonExternalIPDiscoveryFailed,
 		starvation: &cause{name: "MetalLB does not start", begin: func(c *cell) {
 			c.sims.MetalLB.SetFaults(simulator.MetalLBOperatorFaults{NeverStarts: true})
+			c.hosted.await("the end of MetalLB", func() bool { return c.sims.MetalLB.Operand() == nil })
 		}},
 	}}
 }

@@ -1,10 +1,14 @@
 package acceptance
 
 import (
+	"context"
+	"net/http"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster"
 	"github.com/densityops/terraform-provider-oooi/internal/testcluster/simulator"
@@ -26,14 +30,26 @@ func (w *world) annotatedService(name string, annotations map[string]string) {
 	}
 }
 
+// served waits until a Service of somebody else has an address, or the test's patience ends: then the test fails by what follows.
+func (w *world) served(name string) {
+	const interval = 20 * time.Millisecond
+	_ = wait.PollUntilContextTimeout(w.hosted.ctx(), interval, patience, true, func(ctx context.Context) (bool, error) {
+		service, err := w.hosted.client(services, "default").Get(ctx, name, metav1.GetOptions{})
+		return err == nil && len(list(service, "status", "loadBalancer", "ingress")) > 0, nil
+	})
+}
+
 // A Service of somebody else has taken the only address, or the pinned one: the apply fails at its deadline and quotes what MetalLB
 // says about it. Once the address is free the next apply goes on, and a pinned address is the one that is pinned.
 func TestAddressIsTaken(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, func(s *setup) { s.throughProxy = true })
 	const pinned = "198.51.100.210"
 	w.annotatedService("taker", map[string]string{
 		"metallb.io/address-pool": poolName, "metallb.io/loadBalancerIPs": pinned,
 	})
+	// MetalLB serves whom it likes first: ours comes when the address is taken.
+	w.pair.Hosted.Proxy().Add(testcluster.Match{Verbs: []string{testcluster.VerbPatch}, Path: "/services/oooi-ingress$", Times: 1},
+		testcluster.Do(func(*http.Request) { w.served("taker") }))
 	impatient := []change{set("timeouts.create", text("4s")), set("timeouts.update", text("3s"))}
 	config := func(changes ...change) string { return w.config(append(changes, impatient...)...) }
 	c := newCLI(t, config(set("metallb.ip_address_pool_range", text(pinned+"/32"))))

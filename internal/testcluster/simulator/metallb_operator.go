@@ -41,7 +41,7 @@ type MetalLBOperatorOptions struct {
 
 // MetalLBOperatorFaults switch the operator's ways to fail on.
 type MetalLBOperatorFaults struct {
-	NeverStarts  bool          // the object stays Progressing
+	NeverStarts  bool          // the object stays Progressing; a MetalLB that runs ends
 	NoStatus     bool          // starts MetalLB without ever writing a status
 	Degraded     string        // message of a Degraded condition; MetalLB is not started
 	RefuseSpec   bool          // reports Available for a changed spec that it does not carry out
@@ -161,7 +161,7 @@ func (m *MetalLBOperator) metallb(ctx context.Context, u *unstructured.Unstructu
 // run starts MetalLB when it is due, and again when its class has changed.
 func (m *MetalLBOperator) run(ctx context.Context, u *unstructured.Unstructured, faults MetalLBOperatorFaults) (time.Duration, error) {
 	class := text(u, "spec", "loadBalancerClass")
-	if m.Operand() != nil && class != m.class && !faults.RefuseSpec {
+	if m.Operand() != nil && (faults.NeverStarts || class != m.class && !faults.RefuseSpec) {
 		if err := m.stop(); err != nil {
 			return 0, err
 		}
