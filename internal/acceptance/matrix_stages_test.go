@@ -68,7 +68,7 @@ func laterStages() []stage {
 	}, {
 		name: "endpoint", says: "Step 6 of 7: endpoint", request: on(testcluster.VerbGet, service), after: service,
 		waits:  on(testcluster.VerbWatch, "/services$"),
-		starve: func(c *cell) { c.sims.MetalLB.SetFaults(simulator.MetalLBOperatorFaults{NeverStarts: true}) },
+		starve: withoutMetalLB,
 	}, {
 		name: "publication", says: "Step 7 of 7: publication", published: true, request: on(testcluster.VerbPut, "/proxyservers/"),
 		foreign: new(foreignEntry(proxyServers, proxyName, "backends", map[string]any{

@@ -99,11 +99,14 @@ func serviceRequests() []pipelineStep {
 	}, {
 		name: "endpoint", step: appsingress.StepEndpoint, verb: testcluster.VerbGet, path: path, after: path, watch: "/services$",
 		waiting: appsingress.ReasonWaitingForExternalIP, broken: appsingress.ReasonExternalIPDiscoveryFailed,
-		starvation: &cause{name: "MetalLB does not start", begin: func(c *cell) {
-			c.sims.MetalLB.SetFaults(simulator.MetalLBOperatorFaults{NeverStarts: true})
-			c.hosted.await("the end of MetalLB", func() bool { return c.sims.MetalLB.Operand() == nil })
-		}},
+		starvation: &cause{name: "MetalLB does not start", begin: withoutMetalLB},
 	}}
+}
+
+// withoutMetalLB has nobody give addresses: MetalLB does not start, and one that runs has ended.
+func withoutMetalLB(c *cell) {
+	c.sims.MetalLB.SetFaults(simulator.MetalLBOperatorFaults{NeverStarts: true})
+	c.hosted.await("the end of MetalLB", func() bool { return c.sims.MetalLB.Operand() == nil })
 }
 
 func publishingRequests() []pipelineStep {
